@@ -1,0 +1,287 @@
+package bootstrap
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"seckill/application"
+)
+
+// The profiles.
+const (
+	ProfileEmbedded = "embedded" // everything in this process, data in one folder
+	ProfileStack    = "stack"    // Redis, RocketMQ and a MySQL-protocol database
+)
+
+// Config is every setting with its name in a file; the environment spells `http.addr` as
+// SECKILL_HTTP__ADDR. Durations need a unit.
+type Config struct {
+	Profile   string          `koanf:"profile"`
+	Data      string          `koanf:"data"` // folder of the embedded profile
+	HTTP      HTTPConfig      `koanf:"http"`
+	Admin     AdminConfig     `koanf:"admin"`
+	Auth      AuthConfig      `koanf:"auth"`
+	Redis     RedisConfig     `koanf:"redis"`
+	RocketMQ  RocketMQConfig  `koanf:"rocketmq"`
+	Database  DatabaseConfig  `koanf:"database"`
+	Deduct    DeductConfig    `koanf:"deduct"`
+	Relay     RelayConfig     `koanf:"relay"`
+	Reconcile ReconcileConfig `koanf:"reconcile"`
+	Log       LogConfig       `koanf:"log"`
+	Stop      StopConfig      `koanf:"stop"`
+}
+
+// HTTPConfig is the buyers' door.
+type HTTPConfig struct {
+	Addr        string `koanf:"addr"`
+	InFlightMax int    `koanf:"in_flight_max"`
+}
+
+// AdminConfig is the operators' door.
+type AdminConfig struct {
+	Addr string `koanf:"addr"`
+}
+
+// AuthConfig is how bearer tokens are checked: HS256 with a key of at least 32 bytes.
+type AuthConfig struct {
+	Key      Secret `koanf:"key"`
+	KeyFile  string `koanf:"key_file"`
+	Issuer   string `koanf:"issuer"`
+	Audience string `koanf:"audience"`
+}
+
+// RedisConfig names the gate's servers: one address, a cluster's, or a sentinel's with its master.
+type RedisConfig struct {
+	Addrs        []string `koanf:"addrs"`
+	Master       string   `koanf:"master"`
+	Username     string   `koanf:"username"`
+	Password     Secret   `koanf:"password"`
+	PasswordFile string   `koanf:"password_file"`
+}
+
+// RocketMQConfig names the broker. The check times are the broker's own transactionTimeOut and
+// transactionCheckInterval: the check window is made of them.
+type RocketMQConfig struct {
+	NameServers   []string      `koanf:"name_servers"`
+	Broker        string        `koanf:"broker"` // address of a broker, for `migrate up` to make the topic
+	Topic         string        `koanf:"topic"`
+	Tag           string        `koanf:"tag"`
+	ProducerGroup string        `koanf:"producer_group"`
+	ConsumerGroup string        `koanf:"consumer_group"`
+	AccessKey     string        `koanf:"access_key"`
+	SecretKey     Secret        `koanf:"secret_key"`
+	SecretKeyFile string        `koanf:"secret_key_file"`
+	SendTimeout   time.Duration `koanf:"send_timeout"`
+	CheckTimeout  time.Duration `koanf:"check_timeout"`
+	CheckInterval time.Duration `koanf:"check_interval"`
+}
+
+// DatabaseConfig names the ledger.
+type DatabaseConfig struct {
+	DSN     Secret `koanf:"dsn"` // user:password@tcp(host:port)/schema
+	DSNFile string `koanf:"dsn_file"`
+	PoolMax int    `koanf:"pool_max"`
+}
+
+// DeductConfig bounds the lane.
+type DeductConfig struct {
+	QueueMax   int `koanf:"queue_max"`
+	BatchMax   int `koanf:"batch_max"`
+	SendersMax int `koanf:"senders_max"`
+}
+
+// RelayConfig says from when on an open flow is sent again.
+type RelayConfig struct {
+	OpenAge time.Duration `koanf:"open_age"`
+}
+
+// ReconcileConfig is the safety net's schedule.
+type ReconcileConfig struct {
+	Schedule string        `koanf:"schedule"` // six fields, UTC
+	Policy   string        `koanf:"policy"`
+	SafeAge  time.Duration `koanf:"safe_age"`
+}
+
+// LogConfig is what is logged, on stderr.
+type LogConfig struct {
+	Level  string `koanf:"level"`
+	Format string `koanf:"format"` // json, text, or auto: text on a terminal
+}
+
+// StopConfig bounds an ordered stop.
+type StopConfig struct {
+	Grace time.Duration `koanf:"grace"`
+}
+
+// Secret hides itself from logs and printed settings.
+type Secret string
+
+// String hides the secret.
+func (s Secret) String() string {
+	if s == "" {
+		return ""
+	}
+	return "[hidden]"
+}
+
+// LogValue hides the secret.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// GoString hides the secret.
+func (s Secret) GoString() string { return s.String() }
+
+// MarshalText hides the secret.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// DefaultConfig is what holds where nothing else is said.
+func DefaultConfig() Config {
+	return Config{
+		Profile: ProfileEmbedded,
+		Data:    ".seckill",
+		HTTP:    HTTPConfig{Addr: "", InFlightMax: 20000},
+		Admin:   AdminConfig{Addr: "127.0.0.1:8081"},
+		Auth:    AuthConfig{Issuer: "seckill", Audience: "seckill"},
+		RocketMQ: RocketMQConfig{
+			Topic: "seckill_topic", Tag: "stock_deduct",
+			ProducerGroup: "seckill_producer_group", ConsumerGroup: "seckill_consumer_group",
+			SendTimeout: 2 * time.Second, CheckTimeout: 10 * time.Second, CheckInterval: 10 * time.Second,
+		},
+		Database:  DatabaseConfig{PoolMax: 16},
+		Deduct:    DeductConfig{QueueMax: 8192, BatchMax: 512, SendersMax: 1},
+		Relay:     RelayConfig{OpenAge: 5 * time.Second},
+		Reconcile: ReconcileConfig{Schedule: "0 0 * * * *", Policy: string(application.PolicySendAgain), SafeAge: time.Minute},
+		Log:       LogConfig{Level: "info", Format: "auto"},
+		Stop:      StopConfig{Grace: 20 * time.Second},
+	}
+}
+
+// Embedded reports whether everything runs in this process.
+func (c Config) Embedded() bool { return c.Profile == ProfileEmbedded }
+
+// Validate lists every mistake at once.
+func (c Config) Validate() error {
+	var faults []error
+	fault := func(key, format string, args ...any) {
+		faults = append(faults, fmt.Errorf("%s: %s", key, fmt.Sprintf(format, args...)))
+	}
+	if c.Profile != ProfileEmbedded && c.Profile != ProfileStack {
+		fault("profile", "%q is neither %s nor %s", c.Profile, ProfileEmbedded, ProfileStack)
+	}
+	c.validateAddresses(fault)
+	if c.Profile == ProfileStack {
+		c.validateStack(fault)
+	} else if c.Data == "" {
+		fault("data", "the embedded profile needs a folder")
+	}
+	if k := len(c.Auth.Key); k > 0 && k < authKeyMin || k == 0 && c.Profile == ProfileStack {
+		fault("auth.key", "must have at least %d bytes (also as auth.key_file)", authKeyMin)
+	}
+	c.validateBounds(fault)
+	return errors.Join(faults...)
+}
+
+const authKeyMin = 32
+
+func (c Config) validateAddresses(fault func(key, format string, args ...any)) {
+	for key, addr := range map[string]string{"http.addr": c.HTTP.Addr, "admin.addr": c.Admin.Addr} {
+		host, _, err := net.SplitHostPort(addr)
+		if err != nil {
+			fault(key, "%q is not host:port", addr)
+			continue
+		}
+		if ip := net.ParseIP(host); c.Embedded() && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			fault(key, "the embedded profile listens on loopback only, not on %q", addr)
+		}
+	}
+}
+
+func (c Config) validateStack(fault func(key, format string, args ...any)) {
+	if len(c.Redis.Addrs) == 0 {
+		fault("redis.addrs", "is missing")
+	}
+	if len(c.RocketMQ.NameServers) == 0 {
+		fault("rocketmq.name_servers", "is missing")
+	}
+	if c.Database.DSN == "" {
+		fault("database.dsn", "is missing (also as database.dsn_file)")
+	}
+	for key, v := range map[string]string{"rocketmq.topic": c.RocketMQ.Topic, "rocketmq.tag": c.RocketMQ.Tag,
+		"rocketmq.producer_group": c.RocketMQ.ProducerGroup, "rocketmq.consumer_group": c.RocketMQ.ConsumerGroup} {
+		if v == "" {
+			fault(key, "must not be empty")
+		}
+	}
+}
+
+func (c Config) validateBounds(fault func(key, format string, args ...any)) {
+	for key, v := range map[string]int{"http.in_flight_max": c.HTTP.InFlightMax, "database.pool_max": c.Database.PoolMax,
+		"deduct.queue_max": c.Deduct.QueueMax, "deduct.batch_max": c.Deduct.BatchMax, "deduct.senders_max": c.Deduct.SendersMax} {
+		if v < 1 {
+			fault(key, "%d is not a positive number", v)
+		}
+	}
+	for key, v := range map[string]time.Duration{"rocketmq.send_timeout": c.RocketMQ.SendTimeout,
+		"rocketmq.check_timeout": c.RocketMQ.CheckTimeout, "rocketmq.check_interval": c.RocketMQ.CheckInterval,
+		"relay.open_age": c.Relay.OpenAge, "reconcile.safe_age": c.Reconcile.SafeAge, "stop.grace": c.Stop.Grace} {
+		if v <= 0 {
+			fault(key, "%v is not a positive time", v)
+		}
+	}
+	switch application.ReconcilePolicy(c.Reconcile.Policy) {
+	case application.PolicySendAgain, application.PolicyReportOnly:
+	case application.PolicyRollBack:
+		fault("reconcile.policy", "roll-back is an operator's choice and never runs on schedule")
+	default:
+		fault("reconcile.policy", "%q is neither send-again nor report-only", c.Reconcile.Policy)
+	}
+	if _, err := scheduleParser.Parse(c.Reconcile.Schedule); err != nil {
+		fault("reconcile.schedule", "%v", err)
+	}
+	if err := new(slog.LevelVar).UnmarshalText([]byte(c.Log.Level)); err != nil {
+		fault("log.level", "%q is not a level", c.Log.Level)
+	}
+	switch c.Log.Format {
+	case "json", "text", "auto":
+	default:
+		fault("log.format", "%q is neither json, text nor auto", c.Log.Format)
+	}
+}
+
+var scheduleParser = cron.NewParser(cron.Second | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
+
+// readSecretFiles fills each secret from its file where a file is named; naming both is a mistake.
+func (c *Config) readSecretFiles() error {
+	var faults []error
+	for _, s := range []struct {
+		key   string
+		value *Secret
+		file  string
+	}{
+		{"auth.key", &c.Auth.Key, c.Auth.KeyFile},
+		{"redis.password", &c.Redis.Password, c.Redis.PasswordFile},
+		{"rocketmq.secret_key", &c.RocketMQ.SecretKey, c.RocketMQ.SecretKeyFile},
+		{"database.dsn", &c.Database.DSN, c.Database.DSNFile},
+	} {
+		if s.file == "" {
+			continue
+		}
+		if *s.value != "" {
+			faults = append(faults, fmt.Errorf("%s: set both as a value and as a file", s.key))
+			continue
+		}
+		b, err := os.ReadFile(s.file)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("%s_file: %w", s.key, err))
+			continue
+		}
+		*s.value = Secret(strings.TrimSpace(string(b)))
+	}
+	return errors.Join(faults...)
+}

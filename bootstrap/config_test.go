@@ -1,0 +1,91 @@
+package bootstrap_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"seckill/bootstrap"
+)
+
+const sampleKey = "0123456789abcdef0123456789abcdef"
+
+func TestDefaultsAreTheEmbeddedProfileOnLoopback(t *testing.T) {
+	t.Parallel()
+	c, err := bootstrap.LoadConfig("", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !c.Embedded() || c.HTTP.Addr != "127.0.0.1:8080" || c.Admin.Addr != "127.0.0.1:8081" || c.RocketMQ.Topic != "seckill_topic" {
+		t.Fatalf("unexpected defaults: %+v", c)
+	}
+}
+
+func TestLaterSourcesWinOverEarlierOnes(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "seckill.yaml")
+	if err := os.WriteFile(path, []byte("http:\n  addr: 127.0.0.1:1\nadmin:\n  addr: 127.0.0.1:2\nstop:\n  grace: 5s\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"SECKILL_CONFIG=" + path, "SECKILL_ADMIN__ADDR=127.0.0.1:3", "SECKILL_PORT=tcp://10.0.0.1:80", "SECKILL_SERVICE_HOST=10.0.0.1",
+		"SECKILL_REDIS__ADDRS=127.0.0.1:1,127.0.0.1:2", "OTHER=x"}
+	c, err := bootstrap.LoadConfig("", env, map[string]any{"data": "elsewhere"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.HTTP.Addr != "127.0.0.1:1" || c.Admin.Addr != "127.0.0.1:3" || c.Data != "elsewhere" || c.Stop.Grace != 5*time.Second || len(c.Redis.Addrs) != 2 {
+		t.Fatalf("unexpected settings: %+v", c)
+	}
+}
+
+func TestEveryMistakeIsListedAtOnce(t *testing.T) {
+	t.Parallel()
+	_, err := bootstrap.LoadConfig("", []string{"SECKILL_PROFILE=stack", "SECKILL_HTTP__ADDR=nowhere", "SECKILL_AUTH__KEY=short",
+		"SECKILL_DEDUCT__BATCH_MAX=0", "SECKILL_RECONCILE__POLICY=roll-back", "SECKILL_RECONCILE__SCHEDULE=never"}, nil)
+	if err == nil {
+		t.Fatal("bad settings were taken")
+	}
+	for _, key := range []string{"http.addr", "auth.key", "deduct.batch_max", "reconcile.policy", "reconcile.schedule", "redis.addrs", "rocketmq.name_servers", "database.dsn"} {
+		if !strings.Contains(err.Error(), key) {
+			t.Errorf("%s is not named in: %v", key, err)
+		}
+	}
+}
+
+func TestUnknownSettingsAndBareNumbersForTimesAreRefused(t *testing.T) {
+	t.Parallel()
+	_, err := bootstrap.LoadConfig("", []string{"SECKILL_REDIS__ADRS=x"}, nil)
+	if err == nil || !strings.Contains(err.Error(), "SECKILL_REDIS__ADDRS") {
+		t.Errorf("unknown key: %v does not name the nearest", err)
+	}
+	_, err = bootstrap.LoadConfig("", []string{"SECKILL_STOP__GRACE=5"}, nil)
+	if err == nil || !strings.Contains(err.Error(), "missing unit") {
+		t.Errorf("time without a unit: %v", err)
+	}
+}
+
+func TestSecretsComeFromFilesAndAreNeverPrinted(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(path, []byte(sampleKey+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := bootstrap.LoadConfig("", []string{"SECKILL_AUTH__KEY_FILE=" + path}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(c.Auth.Key) != sampleKey {
+		t.Fatal("the key file was not read")
+	}
+	for _, text := range []string{fmt.Sprint(c), fmt.Sprintf("%+v", c), fmt.Sprintf("%#v", c)} {
+		if strings.Contains(text, sampleKey) {
+			t.Errorf("the key is printed: %s", text)
+		}
+	}
+	if _, err := bootstrap.LoadConfig("", []string{"SECKILL_AUTH__KEY_FILE=" + path, "SECKILL_AUTH__KEY=" + sampleKey}, nil); err == nil {
+		t.Error("a secret that is set twice was taken")
+	}
+}
