@@ -1,0 +1,22 @@
+// Package wire is the form of a message: versioned JSON, shared by every broker adapter.
+//
+// The service's own form is
+//
+//	{"v":1,"kind":"deduct","id":"…","sections":[
+//	  {"product":"…","epoch":3,"flows":[{"u":"…","t":"…","q":1,"a":"…","s":17,"m":1764633600000}]}]}
+//
+// with user, token, quantity, attempt, sequence and time in milliseconds in each flow. Another
+// producer may write the plain form, {"productId","uid","token","quantity"}, one purchase a message.
+//
+// # Decisions
+//
+// Names are short only where they repeat, in the flows, so that a purchase takes about 120
+// bytes and a person can still read a message.
+//
+// A body is hostile until the contrary is shown: unknown and duplicate members, trailing data,
+// fractions, exponents and numbers in strings are refused by the parser, ids and quantities by
+// the domain, and a body that is longer than BodyMax is not parsed at all.
+//
+// Every kind has the same shape. A version or a kind that this code does not know is an error,
+// so that the message is parked with its copy and a newer version can replay it.
+package wire
