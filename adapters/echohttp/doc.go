@@ -1,0 +1,31 @@
+// Package echohttp is the service's HTTP side: the buyers' door and the operators' door,
+// each with a listener and an http.Server of its own.
+//
+// # Decisions
+//
+// Deny by default: a route names the scope that it needs, or says that anyone may use it;
+// one that says nothing answers nobody. The buyer is the sub of the bearer token and
+// nothing else, so an order of somebody else is as absent as one that never was.
+//
+// No Echo middleware: Echo builds a chain of closures anew for every request, so what goes
+// around a handler (request id, recovery, the cap on requests in flight, authority,
+// deadline) is one function per route, composed when the door is built.
+//
+// Verified tokens are not remembered: a buyer sends one or two requests, so a cache would
+// hold what nobody asks for again; a signature check costs a few microseconds.
+//
+// Request bodies are decoded strictly (one document, no unknown or doubled members, whole
+// numbers written as such) and by hand-written checks in the domain, not by the OpenAPI
+// document; tests hold the document against routes, codes and real answers.
+//
+// Ids in a path are unescaped exactly once: Echo hands over the escaped form when the
+// request's path was escaped in an unusual way, and the plain one otherwise.
+//
+// Every error is application/problem+json with a stable code from one table (error.go). A
+// part that is away is "rebuilding" to a buyer and "unavailable" to an operator: a buyer
+// can do no more with the difference. What went wrong inside is logged once, with the
+// request id, and never shown.
+//
+// A request has a deadline shorter than the server's write timeout, so that every caller
+// gets an answer. A purchase that ends by it is "outcome unknown", never a refusal.
+package echohttp

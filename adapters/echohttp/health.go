@@ -1,0 +1,43 @@
+package echohttp
+
+import (
+	"context"
+	_ "embed"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+)
+
+type partStatus = struct{ OK bool }
+
+// healthy says that the process answers, and nothing about its parts.
+func (d *Door) healthy(_ context.Context, c echo.Context, _ Identity) error {
+	return writeJSON(c, http.StatusOK, map[string]string{"status": "ok"})
+}
+
+type readinessBody struct {
+	Ready    bool                  `json:"ready"`
+	Draining bool                  `json:"draining"`
+	Parts    map[string]partStatus `json:"parts"`
+}
+
+// readyOf says which part is away, and takes the door out of service while it drains.
+func (d *Door) readyOf(readiness readinessChecker) handler {
+	return func(ctx context.Context, c echo.Context, _ Identity) error {
+		parts, ready := readiness.Check(ctx)
+		body := readinessBody{Draining: d.draining.Load(), Parts: parts}
+		body.Ready = ready && !body.Draining
+		status := http.StatusOK
+		if !body.Ready {
+			status = http.StatusServiceUnavailable
+		}
+		return writeView(c, status, body)
+	}
+}
+
+//go:embed openapi.yaml
+var openAPI []byte
+
+func (d *Door) document(_ context.Context, c echo.Context, _ Identity) error {
+	return c.Blob(http.StatusOK, "application/yaml", openAPI)
+}

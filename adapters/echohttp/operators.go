@@ -1,0 +1,74 @@
+package echohttp
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+
+	"seckill/application"
+	"seckill/application/port"
+	"seckill/domain"
+)
+
+type (
+	saleOpener interface {
+		Open(context.Context, domain.Sale, port.Audit) (domain.Stock, bool, error)
+	}
+	salePauser interface {
+		SetPaused(context.Context, string, bool, port.Audit) (domain.Stock, error)
+	}
+	stockShower interface {
+		Show(context.Context, string) (application.StockView, error)
+	}
+	reconciler interface {
+		Reconcile(context.Context, application.ReconcileRequest) (application.ReconcileReport, error)
+		Report(context.Context, string) (application.ReconcileReport, error)
+		Reports(ctx context.Context, before string, limit int) ([]application.ReconcileReport, error)
+	}
+	pipelineShower interface {
+		Show(context.Context) application.PipelineView
+	}
+	booksVerifier interface {
+		Verify(context.Context, string, []application.JournalEntry) (application.Verification, error)
+	}
+	parkedLister interface {
+		List(ctx context.Context, before string, limit int) ([]port.Parked, error)
+	}
+)
+
+// OperatorsDeps are the use cases behind the operators' door.
+type OperatorsDeps struct {
+	Open      saleOpener
+	Pause     salePauser
+	Stock     stockShower
+	Reconcile reconciler
+	Pipeline  pipelineShower
+	Verify    booksVerifier
+	Parked    parkedLister
+	Readiness readinessChecker
+}
+
+type operatorsDoor struct {
+	*Door
+	deps OperatorsDeps
+}
+
+// NewOperatorsDoor is the door for operators.
+func NewOperatorsDoor(cfg Config, deps OperatorsDeps, log *slog.Logger) *Door {
+	d := operatorsDoor{newDoor("operators", cfg, log), deps}
+	d.add([]route{
+		{http.MethodPut, "/admin/v1/products/:productId", "stock:admin", d.openSale, false},
+		{http.MethodGet, "/admin/v1/products/:productId", "ops:read", d.showStock, false},
+		{http.MethodPost, "/admin/v1/products/:productId/pause", "stock:admin", d.pause, false},
+		{http.MethodPost, "/admin/v1/products/:productId/resume", "stock:admin", d.resume, false},
+		{http.MethodPost, "/admin/v1/reconciliations", "reconcile:run", d.reconcile, true},
+		{http.MethodGet, "/admin/v1/reconciliations", "ops:read", d.listReports, false},
+		{http.MethodGet, "/admin/v1/reconciliations/:id", "ops:read", d.showReport, false},
+		{http.MethodGet, "/admin/v1/pipeline", "ops:read", d.showPipeline, false},
+		{http.MethodGet, "/admin/v1/verification", "ops:read", d.verify, true},
+		{http.MethodGet, "/admin/v1/parked", "ops:read", d.listParked, false},
+		{http.MethodGet, "/healthz", probe, d.healthy, false},
+		{http.MethodGet, "/readyz", probe, d.readyOf(deps.Readiness), false},
+	})
+	return d.Door
+}
