@@ -1,0 +1,310 @@
+package echohttp
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/go-json-experiment/json"
+
+	"seckill/application"
+	"seckill/application/port"
+	"seckill/domain"
+)
+
+const testKey = "0123456789abcdef0123456789abcdef"
+
+var allScopes = []string{"order:create", "order:read", "order:cancel", "stock:admin", "reconcile:run", "ops:read"}
+
+// fakes stand in for every use case; each func is what one test needs of it.
+type fakes struct {
+	deduct    func(context.Context, domain.DeductCommand) (application.Receipt, error)
+	order     func(domain.Key) (application.OrderView, error)
+	public    func(string) (application.PublicStock, error)
+	open      func(domain.Sale, port.Audit) (domain.Stock, bool, error)
+	pause     func(string, bool, port.Audit) (domain.Stock, error)
+	stock     func(string) (application.StockView, error)
+	reconcile func(application.ReconcileRequest) (application.ReconcileReport, error)
+	reports   func(before string, limit int) ([]application.ReconcileReport, error)
+	verify    func(string) (application.Verification, error)
+	parked    func(before string, limit int) ([]port.Parked, error)
+	parts     map[string]partStatus
+	away      bool
+}
+
+func (f *fakes) Deduct(ctx context.Context, c domain.DeductCommand) (application.Receipt, error) {
+	return f.deduct(ctx, c)
+}
+func (f *fakes) Check(context.Context) (map[string]partStatus, bool) { return f.parts, !f.away }
+
+type fakeOrders struct{ *fakes }
+
+func (f fakeOrders) Show(_ context.Context, k domain.Key) (application.OrderView, error) {
+	return f.order(k)
+}
+
+type fakeStock struct{ *fakes }
+
+func (f fakeStock) Public(_ context.Context, p string) (application.PublicStock, error) {
+	return f.public(p)
+}
+func (f fakeStock) Show(_ context.Context, p string) (application.StockView, error) {
+	return f.stock(p)
+}
+
+type fakePipeline struct{}
+
+func (fakePipeline) Show(context.Context) application.PipelineView { return application.PipelineView{} }
+
+func (f *fakes) Open(_ context.Context, s domain.Sale, a port.Audit) (domain.Stock, bool, error) {
+	return f.open(s, a)
+}
+func (f *fakes) SetPaused(_ context.Context, p string, paused bool, a port.Audit) (domain.Stock, error) {
+	return f.pause(p, paused, a)
+}
+func (f *fakes) Reconcile(_ context.Context, r application.ReconcileRequest) (application.ReconcileReport, error) {
+	return f.reconcile(r)
+}
+func (f *fakes) Report(_ context.Context, id string) (application.ReconcileReport, error) {
+	return application.ReconcileReport{ID: id, Mode: "apply", Policy: "send-again"}, nil
+}
+func (f *fakes) Reports(_ context.Context, before string, limit int) ([]application.ReconcileReport, error) {
+	return f.reports(before, limit)
+}
+func (f *fakes) Verify(_ context.Context, p string, _ []application.JournalEntry) (application.Verification, error) {
+	return f.verify(p)
+}
+func (f *fakes) List(_ context.Context, before string, limit int) ([]port.Parked, error) {
+	return f.parked(before, limit)
+}
+
+var someTime = time.Date(2030, 1, 2, 3, 4, 5, 6_789_000, time.UTC)
+
+// newFakes answers every call with something plausible.
+func newFakes() *fakes {
+	left := int64(7)
+	return &fakes{
+		deduct: func(_ context.Context, c domain.DeductCommand) (application.Receipt, error) {
+			o := application.OrderView{Key: c.Key(), Quantity: c.Quantity(), Status: application.OrderPending, CreatedAt: someTime}
+			return application.Receipt{Order: o, Remaining: 9}, nil
+		},
+		order: func(k domain.Key) (application.OrderView, error) {
+			return application.OrderView{Key: k, Quantity: 1, Status: application.OrderConfirmed, CreatedAt: someTime}, nil
+		},
+		public: func(p string) (application.PublicStock, error) {
+			return application.PublicStock{Product: p, State: "open", Total: 10, Remaining: &left, OpensAt: someTime}, nil
+		},
+		open: func(s domain.Sale, _ port.Audit) (domain.Stock, bool, error) {
+			stock, err := stockOf(s.Product(), s.Total(), s.Terms())
+			return stock, true, err
+		},
+		pause: func(p string, paused bool, _ port.Audit) (domain.Stock, error) {
+			return stockOf(p, 10, domain.Terms{Paused: paused})
+		},
+		stock: func(p string) (application.StockView, error) {
+			return application.StockView{Product: p, State: "open", Total: 10, OpensAt: new(someTime), Gate: &application.GateSide{Remaining: 7, Epoch: 1, Server: "s"}}, nil
+		},
+		reconcile: func(r application.ReconcileRequest) (application.ReconcileReport, error) {
+			return application.ReconcileReport{ID: "r1", PlanID: r.PlanID, Mode: r.Mode, Policy: r.Policy, Actor: r.Actor, StartedAt: someTime, FinishedAt: someTime}, nil
+		},
+		reports: func(string, int) ([]application.ReconcileReport, error) { return nil, nil },
+		verify: func(string) (application.Verification, error) {
+			return application.Verification{At: someTime, Holds: true, Invariants: []application.InvariantResult{{Name: "A", Title: "no oversell", Verdict: "holds"}}}, nil
+		},
+		parked: func(string, int) ([]port.Parked, error) { return nil, nil },
+		parts:  map[string]partStatus{"gate": {}},
+	}
+}
+
+func stockOf(product string, total int64, terms domain.Terms) (domain.Stock, error) {
+	return domain.NewStock(domain.StockFields{Product: product, Total: total, Stock: total, Version: 1, Epoch: 1,
+		State: domain.SaleSuspended, Reason: "new", Terms: terms})
+}
+
+// lockedBuffer is a log that many requests write.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// fixture is both doors over one set of fakes.
+type fixture struct {
+	*fakes
+	tokens            *Tokens
+	log               *lockedBuffer
+	buyers, operators *Door
+}
+
+func newFixture(t testing.TB, change ...func(*Config)) *fixture {
+	t.Helper()
+	tokens, err := NewTokens([]byte(testKey), "shop", "seckill")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := DefaultConfig()
+	cfg.Addr, cfg.Tokens = "127.0.0.1:0", tokens
+	for _, c := range change {
+		c(&cfg)
+	}
+	f := &fixture{fakes: newFakes(), tokens: tokens, log: new(lockedBuffer)}
+	log := slog.New(slog.NewJSONHandler(f.log, nil))
+	f.buyers = NewBuyersDoor(cfg, BuyersDeps{f, fakeOrders{f.fakes}, fakeStock{f.fakes}, f}, log)
+	f.operators = NewOperatorsDoor(cfg, OperatorsDeps{f, f, fakeStock{f.fakes}, f, fakePipeline{}, f, f, f}, log)
+	return f
+}
+
+func (f *fixture) token(t testing.TB, sub string, scopes ...string) string {
+	t.Helper()
+	s, err := f.tokens.Issue(sub, scopes, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// request is built like a client would: method, target, body, and headers in pairs.
+func request(method, target, body string, headers ...string) *http.Request {
+	var r *http.Request
+	if body == "" {
+		r = httptest.NewRequest(method, target, nil)
+	} else {
+		r = httptest.NewRequest(method, target, strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	return r
+}
+
+// purchase is a good purchase but for what a test changes.
+func (f *fixture) purchase(t testing.TB, product, key, body string) *http.Request {
+	t.Helper()
+	r := request("POST", "/api/v1/products/"+product+"/orders", body,
+		"Authorization", "Bearer "+f.token(t, "alice", allScopes...))
+	if key != "" {
+		r.Header.Set("Idempotency-Key", key)
+	}
+	return r
+}
+
+// serve asks a door and holds the answer against the document, in every test.
+func serve(t testing.TB, d *Door, r *http.Request) *http.Response {
+	t.Helper()
+	w := httptest.NewRecorder()
+	d.Handler().ServeHTTP(w, r)
+	res := w.Result()
+	body, _ := io.ReadAll(res.Body)
+	res.Body = io.NopCloser(bytes.NewReader(body))
+	checkAnswer(t, r, res, body)
+	return res
+}
+
+func decodeInto[T any](t testing.TB, res *http.Response) (v T) {
+	t.Helper()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(b, &v); err != nil {
+		t.Fatalf("%s: %v", b, err)
+	}
+	return v
+}
+
+func wantProblem(t testing.TB, res *http.Response, status int, code domain.Code) problem {
+	t.Helper()
+	p := decodeInto[problem](t, res)
+	if res.StatusCode != status || p.Code != code || p.Status != status {
+		t.Fatalf("got %d %s (%+v), want %d %s", res.StatusCode, p.Code, p, status, code)
+	}
+	if p.Type != "/problems/"+string(code) || p.Title == "" || p.Instance == "" || p.Instance != res.Header.Get(requestIDHeader) {
+		t.Fatalf("not a whole problem: %+v", p)
+	}
+	if got := res.Header.Get("Content-Type"); got != "application/problem+json" {
+		t.Fatalf("content type %q", got)
+	}
+	return p
+}
+
+var loadDocument = sync.OnceValues(func() (*openapi3.T, error) {
+	doc, err := openapi3.NewLoader().LoadFromData(openAPI)
+	if err == nil {
+		err = doc.Validate(context.Background(), openapi3.AllowExtensionsWithRef())
+	}
+	return doc, err
+})
+
+func document(t testing.TB) *openapi3.T {
+	t.Helper()
+	doc, err := loadDocument()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// pathOf finds the document's path by the escaped path of a request.
+func pathOf(doc *openapi3.T, escaped string) string {
+	have := strings.Split(escaped, "/")
+	best := ""
+	for template := range doc.Paths.Map() {
+		want := strings.Split(template, "/")
+		same := len(want) == len(have)
+		for i := 0; same && i < len(want); i++ {
+			same = want[i] == have[i] || strings.HasPrefix(want[i], "{")
+		}
+		if same {
+			best = template
+		}
+	}
+	return best
+}
+
+func checkAnswer(t testing.TB, r *http.Request, res *http.Response, body []byte) {
+	t.Helper()
+	doc := document(t)
+	path := pathOf(doc, r.URL.EscapedPath())
+	if path == "" || doc.Paths.Find(path).GetOperation(r.Method) == nil {
+		var v any
+		if err := json.Unmarshal(body, &v); err != nil {
+			t.Fatalf("%s %s: %v", r.Method, r.URL, err)
+		}
+		if err := doc.Components.Schemas["Problem"].Value.VisitJSON(v); err != nil {
+			t.Fatalf("%s %s: %v", r.Method, r.URL, err)
+		}
+		return
+	}
+	item := doc.Paths.Find(path)
+	err := openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: r,
+			Route: &routers.Route{Spec: doc, Path: path, PathItem: item, Method: r.Method, Operation: item.GetOperation(r.Method)}},
+		Status: res.StatusCode, Header: res.Header, Body: io.NopCloser(bytes.NewReader(body)),
+		Options: &openapi3filter.Options{IncludeResponseStatus: true},
+	})
+	if err != nil {
+		t.Fatalf("%s %s answers outside the document: %v\n%s", r.Method, r.URL, err, body)
+	}
+}
