@@ -38,7 +38,8 @@ const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 </project>
 `
 
-// program is something that has to be on the machine, and its Debian package.
+// program is something that has to be on the machine, and its Debian packages,
+// by blanks.
 type program struct{ name, debian string }
 
 func programs(parts Parts) []program {
@@ -72,18 +73,19 @@ func missing(parts Parts) error {
 	return errors.Join(faults...)
 }
 
-// Install brings what the parts need and is not there: programs by apt-get, where
-// that exists and we are root, and RocketMQ's jars by Maven into a cache folder.
+// Install brings what the parts and the race detector need and is not there:
+// programs by apt-get, where that exists and we are root, and RocketMQ's jars by
+// Maven into a cache folder.
 // Progress goes to out. Nothing happens when all is there.
 func Install(ctx context.Context, parts Parts, out io.Writer) error {
-	needed := programs(parts)
+	needed := append(programs(parts), program{"gcc", "gcc libc6-dev"}) // go test -race links by it
 	if parts.RocketMQ && !rocketmqInstalled() {
 		needed = append(needed, program{"mvn", "maven"})
 	}
 	var packages []string
 	for _, p := range needed {
 		if find(p.name) == "" {
-			packages = append(packages, p.debian)
+			packages = append(packages, strings.Fields(p.debian)...)
 		}
 	}
 	if len(packages) > 0 {
@@ -104,12 +106,12 @@ func aptInstall(ctx context.Context, packages []string, out io.Writer) error {
 	if find("apt-get") == "" || os.Geteuid() != 0 {
 		return fmt.Errorf("missing on this machine: %s (names of Debian's packages; as root there: apt-get install -y --no-install-recommends %s)", wanted, wanted)
 	}
-	fmt.Fprintln(out, "installing", wanted) //nolint:errcheck // progress
+	fmt.Fprintln(out, "installing", wanted)
 	for _, args := range [][]string{
 		{"update", "-qq"},
 		append([]string{"install", "-y", "-qq", "--no-install-recommends"}, packages...),
 	} {
-		cmd := exec.CommandContext(ctx, find("apt-get"), append([]string{"-o", "DPkg::Lock::Timeout=300"}, args...)...) //nolint:gosec // our own words
+		cmd := exec.CommandContext(ctx, find("apt-get"), append([]string{"-o", "DPkg::Lock::Timeout=300"}, args...)...)
 		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 		cmd.Stdout, cmd.Stderr = out, out
 		if err := cmd.Run(); err != nil {
@@ -123,19 +125,19 @@ func aptInstall(ctx context.Context, packages []string, out io.Writer) error {
 // download is never taken for a whole one, and two installers do no harm.
 func mavenInstall(ctx context.Context, out io.Writer) error {
 	home := filepath.Dir(rocketmqLib())
-	if err := os.MkdirAll(filepath.Dir(home), 0o755); err != nil { //nolint:gosec // nothing secret
+	if err := os.MkdirAll(filepath.Dir(home), 0o755); err != nil {
 		return err
 	}
 	work, err := os.MkdirTemp(filepath.Dir(home), "installing-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(work) //nolint:errcheck // gone already when all went well
+	defer os.RemoveAll(work)
 	if err := os.WriteFile(filepath.Join(work, "pom.xml"), []byte(pom), 0o600); err != nil {
 		return err
 	}
-	fmt.Fprintln(out, "fetching RocketMQ", rocketmqVersion, "into", home) //nolint:errcheck // progress
-	cmd := exec.CommandContext(ctx, find("mvn"), "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib") //nolint:gosec // our own words
+	fmt.Fprintln(out, "fetching RocketMQ", rocketmqVersion, "into", home)
+	cmd := exec.CommandContext(ctx, find("mvn"), "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = work, out, out
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("mvn dependency:copy-dependencies: %w", err)

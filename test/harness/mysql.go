@@ -32,10 +32,10 @@ func (s *Stack) startMySQL(ctx context.Context) error {
 	}
 	data, init := filepath.Join(dir, "data"), filepath.Join(dir, "init.sql")
 	grant := fmt.Sprintf("CREATE USER IF NOT EXISTS '%[1]s'@'127.0.0.1' IDENTIFIED BY '%[2]s';\nGRANT ALL ON *.* TO '%[1]s'@'127.0.0.1' WITH GRANT OPTION;\n", mysqlUser, mysqlPassword)
-	if err := os.WriteFile(init, []byte(grant), 0o644); err != nil { //nolint:gosec // read by the user mysql
+	if err := os.WriteFile(init, []byte(grant), 0o644); err != nil {
 		return err
 	}
-	install := exec.CommandContext(ctx, find("mariadb-install-db"), "--no-defaults", "--datadir="+data, //nolint:gosec // our own words
+	install := exec.CommandContext(ctx, find("mariadb-install-db"), "--no-defaults", "--datadir="+data,
 		"--auth-root-authentication-method=normal", "--skip-test-db")
 	install.SysProcAttr = attr()
 	if out, err := install.CombinedOutput(); err != nil {
@@ -49,7 +49,7 @@ func (s *Stack) startMySQL(ctx context.Context) error {
 		command: func() *exec.Cmd {
 			// The socket's name is relative to the data folder: a full path
 			// could exceed the 108 characters that a socket may have.
-			cmd := exec.Command(find("mariadbd"), "--no-defaults", "--datadir="+data, "--socket=s.sock", //nolint:gosec,noctx // ended by pid, in order
+			cmd := exec.Command(find("mariadbd"), "--no-defaults", "--datadir="+data, "--socket=s.sock",
 				"--pid-file=p.pid", "--port="+strconv.Itoa(port), "--bind-address=127.0.0.1", "--skip-name-resolve",
 				"--skip-log-bin", "--innodb-flush-log-at-trx-commit=1", "--max-connections=500", "--init-file="+init)
 			cmd.SysProcAttr = attr()
@@ -60,7 +60,7 @@ func (s *Stack) startMySQL(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			defer db.Close() //nolint:errcheck // a probe
+			defer db.Close()
 			return db.PingContext(ctx)
 		},
 	})

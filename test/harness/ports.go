@@ -27,7 +27,7 @@ func freePort(offsets ...int) (int, error) {
 	portsMu.Lock()
 	defer portsMu.Unlock()
 	for range portTries {
-		port := portMin + rand.IntN(portMax-portMin) //nolint:gosec // no secret
+		port := portMin + rand.IntN(portMax-portMin)
 		all := []int{port}
 		for _, offset := range offsets {
 			all = append(all, port+offset)
@@ -48,7 +48,7 @@ func allFree(ports []int) bool {
 		if portsGiven[port] {
 			return false
 		}
-		listener, err := net.Listen("tcp", ":"+strconv.Itoa(port)) //nolint:gosec // all addresses on purpose: the broker's replica port does that
+		listener, err := net.Listen("tcp", ":"+strconv.Itoa(port)) // on all addresses, as the broker does for its replicas
 		if err != nil {
 			return false
 		}

@@ -54,7 +54,7 @@ func (s *Server) spawn() error {
 	if err != nil {
 		return fmt.Errorf("log of %s: %w", s.Name, err)
 	}
-	defer out.Close() //nolint:errcheck // the child holds its own descriptor
+	defer out.Close() // the child holds its own descriptor
 	cmd := s.command()
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := startChild(cmd); err != nil {

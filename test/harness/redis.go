@@ -39,7 +39,7 @@ func (s *Stack) startCluster(ctx context.Context) error {
 		}
 		create = append(create, server.Addr)
 	}
-	out, err := exec.CommandContext(ctx, find("redis-cli"), append(create, "--cluster-yes")...).CombinedOutput() //nolint:gosec // our own words
+	out, err := exec.CommandContext(ctx, find("redis-cli"), append(create, "--cluster-yes")...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("redis-cli --cluster create: %w\n%s", err, out)
 	}
@@ -72,7 +72,7 @@ func (s *Stack) redisServer(name string, offsets []int, more ...string) (*Server
 		Name:    name,
 		Addr:    addr,
 		logFile: filepath.Join(s.dir, name+".log"),
-		command: func() *exec.Cmd { return exec.Command(find("redis-server"), args...) }, //nolint:gosec,noctx // ended by pid, in order
+		command: func() *exec.Cmd { return exec.Command(find("redis-server"), args...) },
 		ready:   redisReady(addr),
 	}), nil
 }
@@ -80,7 +80,7 @@ func (s *Stack) redisServer(name string, offsets []int, more ...string) (*Server
 func redisReady(addr string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
-		defer client.Close() //nolint:errcheck // a probe
+		defer client.Close()
 		return client.Ping(ctx).Err()
 	}
 }
@@ -88,7 +88,7 @@ func redisReady(addr string) func(context.Context) error {
 func clusterReady(addr string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
-		defer client.Close() //nolint:errcheck // a probe
+		defer client.Close()
 		info, err := client.ClusterInfo(ctx).Result()
 		if err != nil {
 			return err

@@ -35,7 +35,7 @@ func remotingCall(ctx context.Context, addr string, code int, fields map[string]
 	if err != nil {
 		return 0, nil, err
 	}
-	defer conn.Close() //nolint:errcheck // one request, its answer is read
+	defer conn.Close()
 	deadline, _ := ctx.Deadline()
 	if err := conn.SetDeadline(deadline); err != nil {
 		return 0, nil, err
@@ -60,8 +60,8 @@ func writeFrame(conn io.Writer, code int, fields map[string]string) error {
 	if err != nil {
 		return err
 	}
-	frame := binary.BigEndian.AppendUint32(nil, uint32(4+len(header))) //nolint:gosec // a short header
-	frame = binary.BigEndian.AppendUint32(frame, uint32(len(header)))  //nolint:gosec // the upper byte 0 says JSON
+	frame := binary.BigEndian.AppendUint32(nil, uint32(4+len(header)))
+	frame = binary.BigEndian.AppendUint32(frame, uint32(len(header)))
 	_, err = conn.Write(append(frame, header...))
 	return err
 }

@@ -126,7 +126,7 @@ func javaCommand(home, class, conf string, memory ...string) func() *exec.Cmd {
 	args := append([]string{"-Duser.home=" + home, "-Djava.io.tmpdir=" + filepath.Join(home, "tmp")}, memory...)
 	args = append(args, "-cp", filepath.Join(rocketmqLib(), "*"), class, "-c", conf)
 	return func() *exec.Cmd {
-		cmd := exec.Command(find("java"), args...) //nolint:gosec,noctx // ended by pid, in order
+		cmd := exec.Command(find("java"), args...)
 		cmd.Env = append(os.Environ(), "ROCKETMQ_HOME="+home, "NAMESRV_ADDR=")
 		return cmd
 	}

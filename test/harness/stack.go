@@ -133,7 +133,7 @@ func (s *Stack) add(server *Server) *Server {
 
 func (s *Stack) folder(name string) (string, error) {
 	dir := filepath.Join(s.dir, name)
-	return dir, os.Mkdir(dir, 0o711) //nolint:gosec // the user mysql has to pass
+	return dir, os.Mkdir(dir, 0o711)
 }
 
 // enterable lets other users pass through dir and its parents below the

@@ -86,7 +86,7 @@ func execute(ctx context.Context, args []string) (code int, err error) {
 			code, err = max(code, 1), errors.Join(err, closeErr)
 		}
 	}()
-	cmd := exec.CommandContext(ctx, args[0], args[1:]...) //nolint:gosec // running what it is told is this command's job
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), stack.Env()...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

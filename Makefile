@@ -1,0 +1,90 @@
+# Plain make and sh; everything but `test`, `bench` and `stack` needs only Go.
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+CACHE   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/seckill
+
+LINT_VERSION := v2.15.0
+LINT         := $(CACHE)/golangci-lint-$(LINT_VERSION)/golangci-lint
+
+PACKAGES := ./test/harness/packages.sh
+MOCKS    := application/port/portmock
+
+# Tests that run the service as users do take this binary.
+export SECKILLTEST_BINARY := $(CURDIR)/bin/seckill
+
+.PHONY: help run build test test-unit test-stack stack-suites install \
+	verify verify-mocks verify-format generate fmt lint bench stack clean
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS='	' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
+
+run: build ## build and serve a demo product at once; needs nothing but Go
+	bin/seckill serve --profile embedded --demo
+
+build: ## bin/seckill, a static binary that knows its version
+	CGO_ENABLED=0 go build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/seckill ./bootstrap/seckill
+
+# The packages of test-stack run there with all their tests, so they are left out here.
+test: install build ## every test, on real servers too: installs (Debian, root) and starts them
+	$(call go-test,rest)
+	$(MAKE) test-stack
+
+test-unit: build ## the tests that need only Go
+	$(call go-test,unit)
+
+test-stack: install build bin/stack ## the tests that need real servers, started once for all
+	bin/stack exec -- $(MAKE) stack-suites
+
+# One package at a time: some stop or freeze servers of their own, and all share two cores.
+stack-suites:
+	$(call go-test,stack,-tags stack -p 1 -count=1 -timeout 30m)
+
+# $(call go-test,which packages,flags): with the race detector where no RocketMQ
+# client is linked, then the others without.
+define go-test
+	@set -e; packages=$$($(PACKAGES) $(1) race); \
+	if [ -n "$$packages" ]; then echo go test -race $(2) $$packages; go test -race $(2) $$packages; fi
+	@set -e; packages=$$($(PACKAGES) $(1) plain); \
+	if [ -n "$$packages" ]; then echo go test $(2) $$packages; go test $(2) $$packages; fi
+endef
+
+install: bin/stack ## what the tests on real servers need: apt-get as root on Debian, RocketMQ by Maven
+	bin/stack install
+
+stack: install ## real servers in the foreground until ^C; their addresses in bin/stack.env
+	bin/stack up --env-file bin/stack.env
+
+.PHONY: bin/stack
+bin/stack:
+	@go build -o bin/stack ./test/harness/stack
+
+bench: install build ## benchmarks, on real servers
+	bin/stack exec -- go test -tags stack -p 1 -timeout 60m -run '^$$' -bench . -benchmem ./...
+
+verify: verify-mocks verify-format lint ## what is committed is generated, tidy, formatted and linted
+	go mod tidy -diff
+	go vet -tags stack ./...
+
+verify-mocks:
+	go generate ./application/port/...
+	git diff --exit-code -- $(MOCKS)
+	@new=$$(git ls-files --others --exclude-standard -- $(MOCKS)); \
+	if [ -n "$$new" ]; then echo "generated and not committed: $$new" >&2; exit 1; fi
+
+verify-format:
+	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "not formatted (make fmt):" >&2; echo "$$files" >&2; exit 1; fi
+
+generate: ## mocks and other generated files
+	go generate ./...
+
+fmt: ## format the code
+	gofmt -w .
+
+lint: $(LINT) ## golangci-lint, with the import arrows
+	$(LINT) run
+
+$(LINT):
+	GOBIN=$(dir $(LINT)) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
+
+clean: ## remove what was built
+	rm -rf bin
