@@ -1,0 +1,317 @@
+package application
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"seckill/application/port"
+	"seckill/domain"
+)
+
+// What a caller is told where nothing of the driver's words may show.
+var (
+	errQueueFull    = domain.NewError(domain.CodeBusy, "too many purchases wait; ask again with the same token", nil)
+	errLeftTheQueue = domain.NewError(domain.CodeBusy, "the request ended before its turn; nothing was taken", nil)
+	errGateAway     = domain.NewError(domain.CodeBusy, "the stock cannot be reached; nothing was taken", nil)
+	errUnknown      = domain.NewError(domain.CodeOutcomeUnknown, "the outcome is not known yet; ask again with the same token", nil)
+	errRebuilding   = domain.NewError(domain.CodeRebuilding, "the stock of this product is being rebuilt; ask again with the same token", nil)
+)
+
+// DeductStock takes purchases: it deducts at the gate, hands what was accepted to the broker, and
+// answers each caller. After a successful deduct nobody is refused any more.
+type DeductStock struct {
+	gate     port.Gate
+	sender   port.Sender
+	catalog  port.Catalog
+	leases   Leases
+	suspects Suspects
+	clock    port.Clock
+	ids      port.IDs
+	cfg      DeductConfig
+	log      *slog.Logger
+
+	lane  *lane
+	pool  sync.Pool
+	items []port.DeductItem                 // of the deduct stage alone
+	known *simplelru.LRU[string, knownness] // of the look-up stage alone
+
+	batches, commands, sentBatches, sentFlows atomic.Int64
+	quietGate, quietSend, quietLookUp         sparse
+}
+
+type knownness struct {
+	exists bool
+	until  time.Time
+}
+
+var _ Runner = (*DeductStock)(nil)
+
+// NewDeductStock wires the lane; Start opens it.
+func NewDeductStock(gate port.Gate, sender port.Sender, catalog port.Catalog, leases Leases, suspects Suspects,
+	clock port.Clock, ids port.IDs, cfg DeductConfig, log *slog.Logger) *DeductStock {
+	d := &DeductStock{gate: gate, sender: sender, catalog: catalog, leases: leases, suspects: suspects,
+		clock: clock, ids: ids, log: log}
+	if most := sender.BatchBytesMax(); cfg.SendBytesMax <= 0 || cfg.SendBytesMax > most {
+		cfg.SendBytesMax = most
+	}
+	d.cfg = cfg
+	d.pool.New = func() any { return newPurchase() }
+	d.items = make([]port.DeductItem, 0, cfg.BatchMax)
+	d.known, _ = simplelru.NewLRU[string, knownness](max(cfg.KnownMax, 1), nil) // fails for a size below one alone
+	d.lane = newLane(cfg, stages{deduct: d.deduct, send: d.send, lookUp: d.lookUp})
+	return d
+}
+
+// Name names the runner.
+func (d *DeductStock) Name() string { return "lane" }
+
+// Start opens the lane.
+func (d *DeductStock) Start(context.Context) error {
+	d.lane.start()
+	return nil
+}
+
+// Stop refuses new purchases, finishes those that wait, and waits for the sends.
+func (d *DeductStock) Stop(ctx context.Context) error { return d.lane.stop(ctx) }
+
+// Stats are the lane's counts.
+func (d *DeductStock) Stats() LaneStats {
+	return LaneStats{Waiting: d.lane.occupied(), Batches: d.batches.Load(), Commands: d.commands.Load(),
+		SentBatches: d.sentBatches.Load(), SentFlows: d.sentFlows.Load()}
+}
+
+// Deduct takes one purchase. A Receipt means that the order appears, or, replayed, how it stands.
+// Codes of refusal: product-not-found, stock-not-enough, limit-reached, token-refused, token-reused,
+// sale-closed; busy and rebuilding say that nothing was taken, outcome-unknown that something
+// may have been: in all three the same token asked again tells the truth.
+func (d *DeductStock) Deduct(ctx context.Context, command domain.DeductCommand) (Receipt, error) {
+	p := d.pool.Get().(*purchase)
+	p.item = port.DeductItem{Command: command, Attempt: d.ids.Attempt()}
+	p.state.Store(purchaseWaiting)
+	if !d.lane.enter(p) {
+		d.pool.Put(p)
+		return Receipt{}, errQueueFull
+	}
+	select {
+	case a := <-p.done:
+		d.pool.Put(p)
+		return a.receipt, a.err
+	case <-ctx.Done():
+		// The lane may still hold p, so it does not go back to the pool.
+		if p.state.CompareAndSwap(purchaseWaiting, purchaseGone) {
+			return Receipt{}, errLeftTheQueue
+		}
+		return Receipt{}, errUnknown
+	}
+}
+
+// deduct is the first stage: one call of the gate for all that waited.
+func (d *DeductStock) deduct(batch []*purchase) {
+	defer d.answerPanic(batch, "the deduct stage panicked", errUnknown)
+	batch = d.admit(batch)
+	if len(batch) == 0 {
+		return
+	}
+	d.items = d.items[:0]
+	for _, p := range batch {
+		d.items = append(d.items, p.item)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), d.cfg.DeductTimeout)
+	replies := d.gate.Deduct(ctx, d.clock.Now(), d.items)
+	cancel()
+	d.batches.Add(1)
+	d.commands.Add(int64(len(batch)))
+	// All that is decided is answered before anything that is accepted may have to wait for the senders.
+	for i := range batch {
+		if replies[i].Outcome != port.DeductAccepted {
+			d.answerReply(batch, i, replies[i])
+		}
+	}
+	for i, p := range batch {
+		if p != nil {
+			p.flow, p.remaining = domain.DeductionOf(replies[i].Flow), replies[i].Remaining
+			p.bytes = d.sender.BytesOf(p.flow)
+			batch[i] = nil
+			d.lane.accept(p)
+		}
+	}
+}
+
+// admit keeps those whose caller is still there and whose product may be sold now. It compacts
+// the batch in place.
+func (d *DeductStock) admit(batch []*purchase) []*purchase {
+	kept := batch[:0]
+	for i, p := range batch {
+		here := p.state.CompareAndSwap(purchaseWaiting, purchaseTaken)
+		may := here && d.leases.MaySell(p.item.Command.Key().Product())
+		batch[i] = nil
+		switch {
+		case may:
+			kept = append(kept, p)
+		case here:
+			p.done <- answer{err: errRebuilding}
+		}
+	}
+	return kept
+}
+
+// answerReply answers whatever is not accepted.
+func (d *DeductStock) answerReply(batch []*purchase, i int, r port.DeductReply) {
+	p := batch[i]
+	product := p.item.Command.Key().Product()
+	switch r.Outcome {
+	case port.DeductAway, port.DeductUnknown:
+		if d.quietGate.pass() {
+			d.log.Warn("the gate did not answer", "event", "gate_away", "product", product, "error", r.Err)
+		}
+	case port.DeductRewound:
+		d.suspects.Suspect(product, "the gate has forgotten something")
+	case port.DeductNotLoaded:
+		batch[i] = nil
+		if !d.lane.lookUp(p) {
+			p.done <- answer{err: errRebuilding}
+		}
+		return
+	}
+	receipt, err := receiptOf(p.item.Command, r)
+	answerAt(batch, i, answer{receipt, err})
+}
+
+// receiptOf is the table of answers for the outcomes that end with the deduct stage.
+func receiptOf(c domain.DeductCommand, r port.DeductReply) (Receipt, error) {
+	switch r.Outcome {
+	case port.DeductAway:
+		return Receipt{}, errGateAway
+	case port.DeductRewound, port.DeductNotReady:
+		return Receipt{}, errRebuilding
+	case port.DeductRepeat:
+		status := statusOfFlow(r.Flow.State())
+		if status == OrderRejected || status == "" {
+			return Receipt{}, domain.ErrTokenRefused
+		}
+		order := OrderView{Key: c.Key(), Quantity: r.Flow.Quantity(), Status: status, CreatedAt: r.Flow.At()}
+		return Receipt{Order: order, Replayed: true, Remaining: r.Remaining}, nil
+	case port.DeductConflict:
+		return Receipt{}, domain.NewError(domain.CodeTokenReused,
+			fmt.Sprintf("the token stands for a purchase of %d", r.Flow.Quantity()), nil)
+	case port.DeductRefused:
+		return Receipt{}, domain.ErrTokenRefused
+	case port.DeductClosed:
+		return Receipt{}, domain.ErrSaleClosed
+	case port.DeductLimit:
+		return Receipt{}, domain.ErrLimitReached
+	case port.DeductNotEnough:
+		return Receipt{}, domain.NewError(domain.CodeStockNotEnough, fmt.Sprintf("%d left", r.Remaining), nil)
+	}
+	return Receipt{}, errUnknown // the safe answer: the script may have run
+}
+
+// statusOfFlow is the order's status as the gate alone knows it; empty where it knows nothing.
+func statusOfFlow(s domain.FlowState) string {
+	switch s {
+	case domain.FlowDeducted:
+		return OrderPending
+	case domain.FlowSettled:
+		return OrderConfirmed
+	case domain.FlowReleased:
+		return OrderCancelled
+	case domain.FlowRefused:
+		return OrderRejected
+	}
+	return ""
+}
+
+// send is the second stage: one message for all that was accepted meanwhile. Whatever happens to
+// it, the flows are in the open set, and the relay finishes them.
+func (d *DeductStock) send(batch []*purchase) {
+	defer d.answerPanic(batch, "the send stage panicked", errUnknown)
+	items := make([]domain.Deduction, len(batch)) // its own: the sending may outlive this call
+	for i, p := range batch {
+		items[i] = p.flow
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), d.cfg.SendTimeout)
+	result, err := d.sender.Send(ctx, domain.Batch{ID: d.ids.Unique(), Kind: domain.BatchDeduct, Items: items})
+	cancel()
+	d.sentBatches.Add(1)
+	d.sentFlows.Add(int64(len(batch)))
+	if result != port.SendCommitted {
+		if d.quietSend.pass() {
+			d.log.Warn("a message's outcome is unknown; the relay finishes its flows",
+				"event", "send_unknown", "flows", len(batch), "error", err)
+		}
+		answerRest(batch, errUnknown)
+		return
+	}
+	for i, p := range batch {
+		order := OrderView{Key: p.flow.Key, Quantity: p.flow.Quantity, Status: OrderPending, CreatedAt: p.flow.At}
+		answerAt(batch, i, answer{receipt: Receipt{Order: order, Remaining: p.remaining}})
+	}
+}
+
+// lookUp tells products that the gate has lost from those that never were. It stands beside the
+// lane, so that a slow database holds up nobody else; what it learns lives about a second, so
+// that a flood of unknown ids costs one small query a batch at most.
+func (d *DeductStock) lookUp(batch []*purchase) {
+	defer d.answerPanic(batch, "the look-up stage panicked", errRebuilding)
+	d.learn(batch)
+	now := time.Now()
+	for i, p := range batch {
+		product := p.item.Command.Key().Product()
+		k, ok := d.known.Peek(product)
+		if ok && !k.exists && now.Before(k.until) {
+			answerAt(batch, i, answer{err: domain.ErrProductNotFound})
+			continue
+		}
+		if ok && k.exists {
+			d.suspects.Suspect(product, "the gate has no record of the product")
+		}
+		answerAt(batch, i, answer{err: errRebuilding})
+	}
+}
+
+// learn asks the database about those products of the batch that are not remembered.
+func (d *DeductStock) learn(batch []*purchase) {
+	now := time.Now()
+	var ask []string
+	asked := make(map[string]struct{})
+	for _, p := range batch {
+		product := p.item.Command.Key().Product()
+		if k, ok := d.known.Peek(product); ok && now.Before(k.until) {
+			continue
+		}
+		if _, twice := asked[product]; !twice {
+			asked[product] = struct{}{}
+			ask = append(ask, product)
+		}
+	}
+	if len(ask) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), d.cfg.LookUpTimeout)
+	defer cancel()
+	stocks, err := d.catalog.Stocks(ctx, ask)
+	if err != nil {
+		if d.quietLookUp.pass() {
+			d.log.Warn("products could not be looked up", "event", "lookup_failed", "products", len(ask), "error", err)
+		}
+		return
+	}
+	for i, product := range ask {
+		d.known.Add(product, knownness{exists: !stocks[i].IsZero(), until: time.Now().Add(d.cfg.KnownAge)})
+	}
+}
+
+// answerPanic is deferred by a stage, so that its panic ends neither the lane nor a caller's wait.
+func (d *DeductStock) answerPanic(batch []*purchase, what string, err error) {
+	if cause := recover(); cause != nil {
+		d.log.Error(what, "event", "panic", "error", fmt.Sprint(cause), "stack", string(debug.Stack()))
+	}
+	answerRest(batch, err)
+}

@@ -1,0 +1,111 @@
+package application
+
+import (
+	"context"
+	"log/slog"
+
+	"seckill/application/port"
+	"seckill/domain"
+)
+
+// placeCheck is where a barrier half has passed when its check-back came.
+const placeCheck = "check"
+
+// ResolveDeductions is the check-back: the broker has a half message and nobody's word for it.
+type ResolveDeductions struct {
+	gate     port.Gate
+	ledger   port.Ledger
+	barriers port.BarrierLog
+	suspects Suspects
+	log      *slog.Logger
+}
+
+// NewResolveDeductions wires the use case.
+func NewResolveDeductions(gate port.Gate, ledger port.Ledger, barriers port.BarrierLog, suspects Suspects,
+	log *slog.Logger) *ResolveDeductions {
+	return &ResolveDeductions{gate, ledger, barriers, suspects, log}
+}
+
+// Resolve may be asked by any instance, as often as the broker likes.
+func (r *ResolveDeductions) Resolve(ctx context.Context, batch domain.Batch) domain.Verdict {
+	switch {
+	case batch.Kind == domain.BatchWarmup:
+		return domain.VerdictRollback
+	case batch.Kind == domain.BatchBarrier:
+		if err := r.barriers.MarkBarrier(ctx, batch.ID, placeCheck); err != nil {
+			return r.unknown("a barrier could not be noted", err)
+		}
+		return domain.VerdictCommit
+	case batch.Kind != domain.BatchDeduct:
+		return domain.VerdictUnknown
+	}
+	replies, err := r.gate.Check(ctx, keysOf(batch.Items))
+	if err != nil {
+		return r.unknown("the gate could not be asked", err)
+	}
+	if batch.Plain {
+		return r.plain(ctx, batch, replies)
+	}
+	return r.own(batch, replies)
+}
+
+// own resolves a message that was sent after its deduct. A flow that is absent was lost, and its
+// buyer may have been told "accepted": commit, and let the consumer decide.
+func (r *ResolveDeductions) own(batch domain.Batch, replies []port.CheckReply) domain.Verdict {
+	for i, reply := range replies {
+		// A later epoch was rebuilt without the flow; that loss is known already.
+		if item := batch.Items[i]; reply.Flow.IsZero() && reply.Readable && reply.Epoch <= item.Epoch {
+			r.suspects.Suspect(item.Key.Product(), "a flow that was deducted is missing")
+		}
+	}
+	if alive, absent := census(replies); alive || absent {
+		return domain.VerdictCommit
+	}
+	return domain.VerdictRollback
+}
+
+// plain resolves another producer's message, which claims nothing. Where the gate has no flow, a
+// tombstone is written, row first, so that the token cannot be sold after the message was dropped.
+func (r *ResolveDeductions) plain(ctx context.Context, batch domain.Batch, replies []port.CheckReply) domain.Verdict {
+	if alive, _ := census(replies); alive {
+		return domain.VerdictCommit
+	}
+	var claims []port.FateClaim
+	for i, reply := range replies {
+		switch {
+		case !reply.Flow.IsZero():
+		case !reply.Readable:
+			return domain.VerdictUnknown // absence proves nothing
+		default:
+			claims = append(claims, rejection(batch.Items[i]))
+		}
+	}
+	if len(claims) == 0 {
+		return domain.VerdictRollback
+	}
+	rows, err := r.ledger.Decide(ctx, claims)
+	if err != nil {
+		return r.unknown("a tombstone could not be written", err)
+	}
+	verdict := domain.VerdictRollback
+	fates := make([]domain.Fate, len(rows))
+	for i, row := range rows {
+		fates[i] = row.Fate()
+		if row.Status() == domain.OrderConfirmed {
+			verdict = domain.VerdictCommit
+		}
+	}
+	r.gate.Tell(ctx, fates) // what is not acknowledged here the relay tells again
+	return verdict
+}
+
+// rejection claims the fate of a deduction that must not become an order.
+func rejection(item domain.Deduction) port.FateClaim {
+	return port.FateClaim{Key: item.Key, Quantity: item.Quantity, Status: domain.OrderRejected,
+		Epoch: item.Epoch, Sequence: item.Sequence, Attempt: item.Attempt}
+}
+
+func (r *ResolveDeductions) unknown(what string, err error) domain.Verdict {
+	r.log.Warn(what+"; the broker asks again", "event", "check_unknown", "error", err)
+	return domain.VerdictUnknown
+}
