@@ -45,8 +45,8 @@ type DeductReply struct {
 	Err       error // for Unknown and Away
 }
 
-// CheckReply is what the gate knows of one key. Readable is false when the gate has no
-// record of the product or is rewound: then absence proves nothing.
+// CheckReply is what the gate knows of one key. Readable is false when the gate has no record
+// of the product, is rewound or is being built: then absence proves nothing.
 type CheckReply struct {
 	Flow     domain.Flow // zero: absent
 	Readable bool
@@ -67,7 +67,7 @@ type AdoptOutcome uint8
 // The outcomes.
 const (
 	AdoptUnknown AdoptOutcome = iota // ask again
-	AdoptWait                        // shut, not loaded or rewound: ask again once the gate is open
+	AdoptWait                        // shut, not loaded or rewound, or the key holds another quantity: ask again later
 	AdoptHeld                        // the flow has its units, now or before
 	AdoptNoRoom                      // too few units left: the row must be rejected
 	AdoptRefused                     // tombstone or released: the row must be rejected
@@ -85,7 +85,7 @@ type TellOutcome uint8
 // The outcomes.
 const (
 	TellUnknown TellOutcome = iota // tell again
-	TellNotNow                     // not loaded or rewound: tell again after the rebuild
+	TellNotNow                     // not loaded, rewound or being built: tell again after the rebuild
 	TellDone                       // acknowledged; telling it again changes nothing
 	TellSuspect                    // acknowledged, and the gate has been proved wrong: suspend the product
 )

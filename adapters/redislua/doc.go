@@ -1,0 +1,42 @@
+// Package redislua is the gate on Redis: every decision is one Lua script.
+//
+// # Layout
+//
+// All keys of a product carry its hash tag, so one script has them in one slot; keys.go is
+// the only place that spells them. A product has a stock record (hash), an open set (sorted
+// by sequence, member user|token), a claim, and one hash per buyer that holds a flow per
+// token. A flow is one short line, state|quantity|from|sequence|epoch|milliseconds|attempt:
+// with an attempt of up to 32 characters it stays within the 64 bytes up to which Redis keeps
+// a small hash in its compact form. What remained afterwards is from less quantity and is not
+// stored. A flow that was written from a row has an empty from: nobody saw what remained.
+//
+// # Scripts
+//
+// record.lua stands in front of each script: it reads the record and the server's identity
+// once a call and judges the record (missing, rewound, being built, shut, open). A record
+// with a field missing or not a whole number counts as missing. Then the script decides
+// everything, and only then writes; every call that changes anything raises the sequence.
+// Nothing but plain string operations is used, since miniredis knows no cmsgpack or bit.
+// Replies are one line: parsing one string costs less than a nested reply of many.
+//
+// A record that is being built answers "not ready" before it looks at tokens, is not readable
+// for Check, and takes no tells: a tell that came between the page of rows that a rebuild
+// read and the write-back of that page would be acknowledged and then overwritten.
+//
+// An adoption whose key already holds another quantity waits: the flow's own message decides
+// the row, and rejecting the key would take the order from a buyer who was told "accepted".
+//
+// # Memory
+//
+// The process remembers, for the products it used last, the highest (epoch, sequence) that a
+// sound record showed and its own newest flow of that epoch, and passes them to every script.
+// It only moves forward under concurrent calls and starts anew with a higher epoch.
+//
+// # Retries
+//
+// The driver retries nothing; this package repeats an interrupted call once. Had the driver
+// retried, a refused connection would no longer prove that nothing ran. Attempts make the
+// repeat harmless. On a cluster the driver has to follow redirections and does retry, so
+// there a refused connection counts as unknown. NOSCRIPT shows inside a pipeline after a
+// restart, failover or flush: just those calls run again with their text, which loads it.
+package redislua
