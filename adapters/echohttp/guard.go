@@ -45,6 +45,11 @@ func (d *Door) guard(r route) echo.HandlerFunc {
 				err = &panicError{p, debug.Stack()}
 			}
 		}()
+		for _, v := range c.ParamValues() {
+			if v == "" || strings.Contains(v, "/") { // Echo lets a last parameter swallow further segments
+				return echo.ErrNotFound
+			}
+		}
 		if r.right != probe {
 			defer d.inFlight.Add(-1)
 			if d.inFlight.Add(1) > int64(d.cfg.MaxInFlight) {

@@ -1,0 +1,208 @@
+package echohttp
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"seckill/application"
+	"seckill/application/port"
+	"seckill/domain"
+)
+
+func (f *fixture) operate(t testing.TB, method, target, body string) *http.Response {
+	t.Helper()
+	return serve(t, f.operators, request(method, target, body, "Authorization", "Bearer "+f.token(t, "op-1", allScopes...)))
+}
+
+func TestPutOnSale(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	var sale domain.Sale
+	var audit port.Audit
+	created := true
+	f.open = func(s domain.Sale, a port.Audit) (domain.Stock, bool, error) {
+		sale, audit = s, a
+		stock, err := stockOf(s.Product(), s.Total(), s.Terms())
+		return stock, created, err
+	}
+	body := `{"total":1000,"opensAt":"2030-01-02T05:04:05.678+02:00","closesAt":"2031-01-02T03:04:05Z","limitPerBuyer":2}`
+	res := f.operate(t, "PUT", "/admin/v1/products/p%3A1", body)
+	got := decodeInto[saleBody](t, res)
+	if res.StatusCode != 201 || res.Header.Get("Location") != "/admin/v1/products/p:1" || got.ProductID != "p:1" || got.Total != 1000 ||
+		got.OpensAt != "2030-01-02T03:04:05.678Z" || got.ClosesAt != "2031-01-02T03:04:05.000Z" || got.LimitPerBuyer != 2 || got.Ledger.Stock != 1000 {
+		t.Errorf("%d %+v", res.StatusCode, got)
+	}
+	if sale.Total() != 1000 || audit.Actor != "op-1" || audit.Action != "open-sale" {
+		t.Errorf("%+v %+v", sale, audit)
+	}
+	created = false
+	if res := f.operate(t, "PUT", "/admin/v1/products/p1", `{"total":5,"opensAt":null}`); res.StatusCode != 200 || !sale.Terms().OpensAt.IsZero() {
+		t.Errorf("again: %d %+v", res.StatusCode, sale)
+	}
+	f.open = func(domain.Sale, port.Audit) (domain.Stock, bool, error) {
+		return domain.Stock{}, false, domain.ErrProductExists
+	}
+	wantProblem(t, f.operate(t, "PUT", "/admin/v1/products/p1", `{"total":6}`), 409, domain.CodeProductExists)
+}
+
+func TestBadSaleIsRefused(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.open = func(domain.Sale, port.Audit) (domain.Stock, bool, error) {
+		t.Error("reached the use case")
+		return domain.Stock{}, false, nil
+	}
+	for body, pointer := range map[string]string{
+		`{}`: "/total", `{"total":0}`: "/total", `{"total":-5}`: "/total", `{"total":1.5}`: "/total", `{"total":"5"}`: "/total", `{"total":1000000001}`: "/total",
+		`{"total":5,"total":6}`: "/total", `{"total":5,"stock":6}`: "/stock", `{"total":5,"limitPerBuyer":-1}`: "/limitPerBuyer",
+		`{"total":5,"opensAt":"tomorrow"}`: "/opensAt", `{"total":5,"opensAt":1700000000}`: "/opensAt", `{"total":5,"opensAt":"2030-01-02"}`: "/opensAt",
+		`{"total":5,"opensAt":"2030-01-02T03:04:05Z","closesAt":"2030-01-02T03:04:05Z"}`: "/closesAt", `null`: "/total",
+	} {
+		p := wantProblem(t, f.operate(t, "PUT", "/admin/v1/products/p1", body), 400, domain.CodeInvalidRequest)
+		if len(p.Errors) != 1 || p.Errors[0].Pointer != pointer {
+			t.Errorf("%s points to %+v, want %s", body, p.Errors, pointer)
+		}
+	}
+	wantProblem(t, f.operate(t, "PUT", "/admin/v1/products/a%7Cb", `{"total":1}`), 400, domain.CodeInvalidRequest)
+}
+
+func TestPauseAndResume(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	var wish bool
+	var audit port.Audit
+	plain := f.pause
+	f.pause = func(p string, paused bool, a port.Audit) (domain.Stock, error) {
+		wish, audit = paused, a
+		return plain(p, paused, a)
+	}
+	if b := decodeInto[saleBody](t, f.operate(t, "POST", "/admin/v1/products/p1/pause", `{"reason":"a test"}`)); !wish || !b.Paused ||
+		audit != (port.Audit{Actor: "op-1", Action: "pause-sale", Reason: "a test"}) {
+		t.Errorf("%+v %+v", b, audit)
+	}
+	if b := decodeInto[saleBody](t, f.operate(t, "POST", "/admin/v1/products/p1/resume", "")); wish || b.Paused || audit.Action != "resume-sale" {
+		t.Errorf("%+v %+v", b, audit)
+	}
+	wantProblem(t, f.operate(t, "POST", "/admin/v1/products/p1/pause", `{"reason":"`+strings.Repeat("x", 201)+`"}`), 400, domain.CodeInvalidRequest)
+	wantProblem(t, f.operate(t, "POST", "/admin/v1/products/p1/pause", `{"why":""}`), 400, domain.CodeInvalidRequest)
+	f.pause = func(string, bool, port.Audit) (domain.Stock, error) { return domain.Stock{}, domain.ErrProductNotFound }
+	wantProblem(t, f.operate(t, "POST", "/admin/v1/products/p1/pause", ""), 404, domain.CodeProductNotFound)
+}
+
+func TestWhatCouldNotBeReadIsNull(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.stock = func(p string) (application.StockView, error) {
+		return application.StockView{Product: p, State: "suspended"}, nil
+	}
+	got := decodeInto[map[string]any](t, f.operate(t, "GET", "/admin/v1/products/p1", ""))
+	for _, member := range []string{"gate", "ledger", "drift", "sequence", "confirmed", "inFlight"} {
+		if v, there := got[member]; !there || v != nil {
+			t.Errorf("%s is %v, want null", member, v)
+		}
+	}
+	f.public = func(p string) (application.PublicStock, error) {
+		return application.PublicStock{Product: p, State: "rebuilding"}, nil
+	}
+	public := decodeInto[map[string]any](t, serve(t, f.buyers, request("GET", "/api/v1/products/p1", "")))
+	if v, there := public["remaining"]; !there || v != nil {
+		t.Errorf("remaining is %v, want null", v)
+	}
+	pipeline := decodeInto[map[string]any](t, f.operate(t, "GET", "/admin/v1/pipeline", ""))
+	if pipeline["lagMessages"] != nil || fmt.Sprint(pipeline["suspended"]) != "[]" {
+		t.Errorf("%v", pipeline)
+	}
+}
+
+func TestReconciliations(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	var asked application.ReconcileRequest
+	plain := f.reconcile
+	f.reconcile = func(r application.ReconcileRequest) (application.ReconcileReport, error) {
+		asked = r
+		return plain(r)
+	}
+	res := f.operate(t, "POST", "/admin/v1/reconciliations", `{"mode":"dry-run"}`)
+	if asked != (application.ReconcileRequest{Mode: "dry-run", Policy: "send-again", Actor: "op-1"}) || res.StatusCode != 200 ||
+		res.Header.Get("Location") != "/admin/v1/reconciliations/r1" {
+		t.Errorf("%+v %d", asked, res.StatusCode)
+	}
+	got := decodeInto[map[string]any](t, res)
+	if got["startedAt"] != "2030-01-02T03:04:05.006Z" || fmt.Sprint(got["anomalies"], got["found"]) != "[] map[]" {
+		t.Errorf("%v", got)
+	}
+	f.operate(t, "POST", "/admin/v1/reconciliations", `{"mode":"apply","planId":"r0","productId":"p:1","policy":"roll-back"}`)
+	if asked != (application.ReconcileRequest{Mode: "apply", PlanID: "r0", Product: "p:1", Policy: "roll-back", Actor: "op-1"}) {
+		t.Errorf("%+v", asked)
+	}
+	for _, body := range []string{`{}`, `{"mode":"Apply"}`, `{"mode":"apply","policy":"give-back"}`, `{"mode":"apply","planId":""}`, `{"mode":"dry-run","planId":"r0"}`,
+		`{"mode":"apply","productId":"a|b"}`, `{"mode":"apply","actor":"x"}`, `{"mode":null}`, `[]`} {
+		wantProblem(t, f.operate(t, "POST", "/admin/v1/reconciliations", body), 400, domain.CodeInvalidRequest)
+	}
+	f.reconcile = func(application.ReconcileRequest) (application.ReconcileReport, error) {
+		return application.ReconcileReport{}, domain.ErrPlanOutdated
+	}
+	wantProblem(t, f.operate(t, "POST", "/admin/v1/reconciliations", `{"mode":"apply","planId":"r0"}`), 409, domain.CodePlanOutdated)
+}
+
+func TestListsGoPageByPage(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.reports = func(before string, limit int) ([]application.ReconcileReport, error) {
+		if before == "r3" {
+			return []application.ReconcileReport{{ID: "r2", Mode: "apply", Policy: "send-again"}}, nil
+		}
+		return []application.ReconcileReport{{ID: "r4", Mode: "apply", Policy: "send-again"}, {ID: "r3", Mode: "apply", Policy: "send-again"}}[:min(limit, 2)], nil
+	}
+	first := decodeInto[list[application.ReconcileReport]](t, f.operate(t, "GET", "/admin/v1/reconciliations?limit=2", ""))
+	if len(first.Items) != 2 || first.Next == nil || *first.Next != "r3" {
+		t.Fatalf("%+v", first)
+	}
+	second := decodeInto[list[application.ReconcileReport]](t, f.operate(t, "GET", "/admin/v1/reconciliations?limit=2&cursor=r3", ""))
+	if len(second.Items) != 1 || second.Next != nil {
+		t.Fatalf("%+v", second)
+	}
+	for _, query := range []string{"limit=0", "limit=201", "limit=-1", "limit=x", "limit=1&limit=2", "limit=", "cursor=a|b", "cursor=", "cursor=a&cursor=b"} {
+		wantProblem(t, f.operate(t, "GET", "/admin/v1/parked?"+query, ""), 400, domain.CodeInvalidRequest)
+	}
+}
+
+func TestParkedShowsABoundedText(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.parked = func(_ string, limit int) ([]port.Parked, error) {
+		if limit != pageDefault {
+			t.Errorf("limit %d", limit)
+		}
+		return []port.Parked{{ID: "k1", Reason: port.ParkMalformed, Detail: "no \xff JSON", Body: []byte("\xff\x00<b>" + strings.Repeat("x", 5000)),
+			Origin: port.Origin{MessageID: "m", Queue: "q", Offset: 3, Times: 2}, ParkedAt: time.UnixMilli(1).In(time.FixedZone("x", 3600))}}, nil
+	}
+	got := decodeInto[list[parkedBody]](t, f.operate(t, "GET", "/admin/v1/parked", ""))
+	if len(got.Items) != 1 || got.Items[0].BodyBytes != 5005 || len(got.Items[0].Body) > bodyShown+2 || got.Items[0].ParkedAt != "1970-01-01T00:00:00.001Z" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestVerificationOfOneOrAll(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	asked := "never"
+	plain := f.verify
+	f.verify = func(p string) (application.Verification, error) { asked = p; return plain(p) }
+	for query, product := range map[string]string{"": "", "?productId=p%3A1": "p:1", "?productId=p:1": "p:1"} {
+		if v := decodeInto[application.Verification](t, f.operate(t, "GET", "/admin/v1/verification"+query, "")); !v.Holds || asked != product {
+			t.Errorf("%s asked for %q: %+v", query, asked, v)
+		}
+	}
+	for _, query := range []string{"?productId=", "?productId=a%7Cb", "?productId=a&productId=b"} {
+		wantProblem(t, f.operate(t, "GET", "/admin/v1/verification"+query, ""), 400, domain.CodeInvalidRequest)
+	}
+	f.verify = func(string) (application.Verification, error) {
+		return application.Verification{}, domain.ErrUnavailable
+	}
+	wantProblem(t, f.operate(t, "GET", "/admin/v1/verification", ""), 503, domain.CodeUnavailable)
+}
