@@ -1,0 +1,50 @@
+package application
+
+import (
+	"context"
+	"fmt"
+
+	"seckill/application/port"
+	"seckill/domain"
+)
+
+// teller tells the gate the fates of rows and notes what it acknowledged.
+type teller struct {
+	gate     port.Gate
+	outbox   port.Outbox
+	suspects Suspects
+}
+
+// tell gives the gate the fates of orders in one call and marks those that it acknowledged and that
+// were not marked yet. refused names the products whose gate took nothing now: it has no record,
+// or has forgotten something. What was not acknowledged stays in the outbox. The error has
+// domain.CodeUnavailable: the marks are missing, and telling again changes nothing at the gate.
+func (t teller) tell(ctx context.Context, orders []domain.Order) (refused []string, err error) {
+	if len(orders) == 0 {
+		return nil, nil
+	}
+	fates := make([]domain.Fate, len(orders))
+	for i, o := range orders {
+		fates[i] = o.Fate()
+	}
+	var told []domain.Order
+	for i, outcome := range t.gate.Tell(ctx, fates) {
+		product := orders[i].Key().Product()
+		switch outcome {
+		case port.TellSuspect:
+			t.suspects.Suspect(product, "the gate and an order's fate disagree")
+		case port.TellNotNow:
+			refused = append(refused, product)
+		}
+		if (outcome == port.TellDone || outcome == port.TellSuspect) && !orders[i].GateTold() {
+			told = append(told, orders[i])
+		}
+	}
+	if len(told) == 0 {
+		return refused, nil
+	}
+	if err := t.outbox.MarkTold(ctx, told); err != nil {
+		return refused, fmt.Errorf("mark %d orders as told: %w", len(told), err)
+	}
+	return refused, nil
+}
