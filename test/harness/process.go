@@ -69,11 +69,11 @@ func (s *Server) spawn() error {
 	return nil
 }
 
-func (s *Server) waitReady(ctx context.Context) error {
+func (s *Server) waitReady(parent context.Context) error {
 	s.mu.Lock()
 	exited := s.exited
 	s.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, readyWithin)
+	ctx, cancel := context.WithTimeout(parent, readyWithin)
 	defer cancel()
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
@@ -86,6 +86,9 @@ func (s *Server) waitReady(ctx context.Context) error {
 		case <-exited:
 			return fmt.Errorf("%s ended at its start; its last lines:\n%s", s.Name, s.tail())
 		case <-ctx.Done():
+			if parent.Err() != nil { // interrupted, or another part failed: not this one's fault
+				return fmt.Errorf("start of %s: %w", s.Name, parent.Err())
+			}
 			return fmt.Errorf("%s at %s is not ready: %w; its last lines:\n%s", s.Name, s.Addr, err, s.tail())
 		case <-tick.C:
 		}

@@ -4,7 +4,8 @@
 //	stack exec -- COMMAND ARGS…    start all, run COMMAND under their addresses, stop all
 //	stack up --env-file FILE       start all, write FILE once all serve, stay until SIGTERM
 //
-// exec ends with COMMAND's exit code; other failures end with 1, wrong usage with 2.
+// exec ends with COMMAND's exit code; other failures end with 1, wrong usage with 2,
+// an interrupt with 130.
 package main
 
 import (
@@ -27,12 +28,18 @@ const usage = `usage:
   stack exec -- command [argument…]
   stack up --env-file file`
 
+// interrupted is the exit code of what a signal ended.
+const interrupted = 130
+
 // afterTerm is how long the command may take to end once it was told to.
 const afterTerm = 20 * time.Second
 
 func main() {
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	code, err := run(ctx, os.Args[1:])
+	if code != 0 && ctx.Err() != nil {
+		code = interrupted
+	}
 	cancel()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "stack:", err)
@@ -95,7 +102,7 @@ func execute(ctx context.Context, args []string) (code int, err error) {
 	err = cmd.Run()
 	if ctx.Err() != nil && cmd.Process != nil {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what did not hear SIGTERM; none left is fine
-		return 130, errors.New("interrupted")
+		return interrupted, errors.New("interrupted")
 	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() > 0 {
