@@ -5,10 +5,14 @@ package rocketmq_test
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"runtime"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -162,5 +166,154 @@ func TestBrokerContract(t *testing.T) {
 				Patience: 90 * time.Second,
 			})
 		})
+	}
+}
+
+func TestDrainHoldsWhileInstancesComeAndGo(t *testing.T) {
+	t.Parallel()
+	contract.RunBrokerHandover(t, contract.BrokerSuite{
+		World:    func(t *testing.T) contract.BrokerWorld { return newWorld(t, false) },
+		Patience: 90 * time.Second,
+	}, 4)
+}
+
+// Field case F15: a start that fails names what is missing, tries no more often than it says,
+// and leaves nothing of ours running.
+func TestAMissingTopicIsNamedAndNothingStaysBehind(t *testing.T) {
+	cfg := settings(t)
+	cfg.ConnectTriesMax, cfg.ConnectPause = 2, 10*time.Millisecond
+	for range 3 {
+		c := rocketmq.NewConsumer(cfg, nil, quiet())
+		p := rocketmq.NewProducer(cfg, nil, nil, nil, quiet())
+		for _, start := range []func(context.Context) error{c.Start, p.Start} {
+			err := start(t.Context())
+			if !errors.Is(err, domain.ErrUnavailable) || !strings.Contains(err.Error(), cfg.Topic) || !strings.Contains(err.Error(), cfg.NameServers[0]) {
+				t.Fatalf("got %v", err)
+			}
+		}
+		if err := errors.Join(c.Stop(t.Context()), p.Stop(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stacks := make([]byte, 1<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	for _, goroutine := range strings.Split(string(stacks), "\n\n") {
+		if strings.Contains(goroutine, "adapters/rocketmq.(*Consumer)") || strings.Contains(goroutine, "adapters/rocketmq.(*Producer)") {
+			t.Errorf("left behind: %s", goroutine)
+		}
+	}
+}
+
+func TestAnUnreachableNameServerIsNamedInTime(t *testing.T) {
+	t.Parallel()
+	cfg := settings(t)
+	cfg.NameServers, cfg.DirectoryTimeout = []string{"127.0.0.1:1"}, 500*time.Millisecond
+	if err := rocketmq.Check(t.Context(), cfg); !errors.Is(err, domain.ErrUnavailable) || !strings.Contains(err.Error(), "127.0.0.1:1") {
+		t.Fatalf("got %v", err)
+	}
+}
+
+type always domain.Verdict
+
+func (a always) Confirm(context.Context, domain.Batch) domain.Verdict { return domain.Verdict(a) }
+func (a always) Resolve(context.Context, domain.Batch) domain.Verdict { return domain.Verdict(a) }
+
+type handle func([]port.Delivery) error
+
+func (h handle) Handle(_ context.Context, deliveries []port.Delivery) error { return h(deliveries) }
+
+type ids struct{}
+
+func (ids) Attempt() string { return rand.Text() }
+func (ids) Unique() string  { return rand.Text() }
+
+func batch(t testing.TB, items int) domain.Batch {
+	t.Helper()
+	b := domain.Batch{ID: rand.Text(), Kind: domain.BatchDeduct}
+	for i := range items {
+		key, err := domain.NewKey("product-00000001", fmt.Sprintf("user-%011d", i), fmt.Sprintf("token-%010d", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Items = append(b.Items, domain.Deduction{Key: key, Quantity: 1, Epoch: 1, Sequence: int64(i), Attempt: fmt.Sprintf("attempt-%08d", i), At: time.UnixMilli(1764633600123)})
+	}
+	return b
+}
+
+func started(t testing.TB, cfg rocketmq.Config, h port.DeliveryHandler) *rocketmq.Producer {
+	t.Helper()
+	p := rocketmq.NewProducer(cfg, always(domain.VerdictCommit), nil, ids{}, quiet())
+	c := rocketmq.NewConsumer(cfg, h, quiet())
+	for _, start := range []func(context.Context) error{p.Start, c.Start} {
+		if err := start(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(c.Stop(context.Background()), p.Stop(context.Background())); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// Field case F15, first half: what a send starts, it ends.
+func TestSendsLeaveNoGoroutines(t *testing.T) {
+	var finished atomic.Int64
+	p := started(t, withTopic(t), handle(func(d []port.Delivery) error { finished.Add(int64(len(d))); return nil }))
+	send := func(n int) {
+		for range n {
+			if result, err := p.Send(t.Context(), batch(t, 1)); result != port.SendCommitted {
+				t.Fatal(result, err)
+			}
+		}
+	}
+	send(100)
+	before := runtime.NumGoroutine()
+	send(1000)
+	deadline := time.Now().Add(30 * time.Second)
+	for finished.Load() < 1100 || runtime.NumGoroutine() > before+20 {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d finished; %d goroutines, %d before", finished.Load(), runtime.NumGoroutine(), before)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func BenchmarkSend(b *testing.B) {
+	for _, items := range []int{1, 150} {
+		for _, senders := range []int{1, 4, 32} {
+			b.Run(fmt.Sprintf("items=%d/senders=%d", items, senders), func(b *testing.B) {
+				cfg := withTopic(b)
+				cfg.SendersMax = senders
+				var calls, finished atomic.Int64
+				p := started(b, cfg, handle(func(d []port.Delivery) error {
+					calls.Add(1)
+					finished.Add(int64(len(d)))
+					return nil
+				}))
+				m := batch(b, items)
+				var work sync.WaitGroup
+				var left atomic.Int64
+				left.Store(int64(b.N))
+				b.ResetTimer()
+				for range senders {
+					work.Go(func() {
+						for left.Add(-1) >= 0 {
+							if result, err := p.Send(context.Background(), m); result != port.SendCommitted {
+								b.Error(result, err)
+							}
+						}
+					})
+				}
+				work.Wait()
+				b.ReportMetric(float64(b.N*items)/b.Elapsed().Seconds(), "purchases/s")
+				b.StopTimer()
+				for deadline := time.Now().Add(time.Minute); finished.Load() < int64(b.N) && time.Now().Before(deadline); {
+					time.Sleep(10 * time.Millisecond)
+				}
+				b.ReportMetric(float64(finished.Load())/float64(max(calls.Load(), 1)), "messages/group")
+			})
+		}
 	}
 }
