@@ -287,7 +287,8 @@ func checkAnswer(t testing.TB, r *http.Request, res *http.Response, body []byte)
 	t.Helper()
 	doc := document(t)
 	path := pathOf(doc, r.URL.EscapedPath())
-	if path == "" || doc.Paths.Find(path).GetOperation(r.Method) == nil {
+	noRoute := strings.Contains(string(body), string(codeNoSuchRoute)) // also: a route of the other door
+	if noRoute || path == "" || doc.Paths.Find(path).GetOperation(r.Method) == nil {
 		var v any
 		if err := json.Unmarshal(body, &v); err != nil {
 			t.Fatalf("%s %s: %v", r.Method, r.URL, err)
