@@ -23,7 +23,7 @@ type RelayConfig struct {
 	SendTimeout time.Duration
 	ProductsMax int   // products looked at in one round; the next round goes on after them
 	FlowsMax    int   // old flows dealt with in one round
-	PageMax     int   // flows of one product in one round, and rows in one query
+	PageMax     int   // rows in one query
 	PagesMax    int   // pages of untold rows in one round
 	SendMax     int   // flows in one message
 	BacklogMax  int64 // messages that wait for the consumer beyond which nothing is sent again
@@ -37,7 +37,7 @@ func DefaultRelayConfig() RelayConfig {
 	return RelayConfig{
 		Pause: time.Second, RoundMax: 15 * time.Second, OpenAge: 5 * time.Second, AgainMax: 20 * time.Second,
 		UntoldAge: 2 * time.Second, ClaimFor: 5 * time.Second, SendTimeout: 3 * time.Second,
-		ProductsMax: 1000, FlowsMax: 2000, PageMax: 500, PagesMax: 4, SendMax: 200,
+		ProductsMax: 1000, FlowsMax: 4000, PageMax: 500, PagesMax: 4, SendMax: 200,
 		BacklogMax: 5000, BacklogLow: 500, TriesMax: 65536, MarksMax: 16384,
 	}
 }
@@ -115,9 +115,10 @@ func (r *RelayOpenFlows) round(ctx context.Context) {
 	if err != nil {
 		r.warn("open flows could not be read", err)
 	}
+	held := len(old) > 0 && r.heldOff(ctx)
 	for len(old) > 0 {
 		n := min(len(old), r.cfg.PageMax)
-		if err := r.finish(ctx, old[:n]); err != nil {
+		if err := r.finish(ctx, old[:n], held); err != nil {
 			r.warn("open flows wait", err)
 			return
 		}
@@ -162,7 +163,7 @@ func (r *RelayOpenFlows) oldFlows(ctx context.Context) (old []domain.Flow, err e
 	if err != nil {
 		return nil, err
 	}
-	for _, v := range views {
+	for i, v := range views {
 		if !v.Loaded || v.Rewound {
 			r.suspects.Suspect(v.Product, "the gate has forgotten a product on sale")
 			continue
@@ -172,12 +173,14 @@ func (r *RelayOpenFlows) oldFlows(ctx context.Context) (old []domain.Flow, err e
 		if v.OpenFlows == 0 || upTo == 0 {
 			continue
 		}
-		flows, err := r.page(ctx, v.Product, m, upTo, min(r.cfg.PageMax, r.cfg.FlowsMax-len(old)))
+		flows, err := r.page(ctx, v.Product, m, upTo, r.cfg.FlowsMax-len(old))
 		if err != nil {
 			return old, err
 		}
 		if old = append(old, flows...); len(old) >= r.cfg.FlowsMax {
-			r.product = v.Product // the next round goes on here
+			if i < len(views)-1 {
+				r.product = v.Product // the next round goes on here
+			}
 			return old, nil
 		}
 	}
@@ -252,8 +255,8 @@ func (r *RelayOpenFlows) page(ctx context.Context, product string, m *marks, upT
 	return flows[:n], nil
 }
 
-// finish tells the fates of flows that have a row, and sends the others again.
-func (r *RelayOpenFlows) finish(ctx context.Context, old []domain.Flow) error {
+// finish tells the fates of flows that have a row, and sends the others again unless sending is held off.
+func (r *RelayOpenFlows) finish(ctx context.Context, old []domain.Flow, held bool) error {
 	keys := make([]domain.Key, len(old))
 	for i, f := range old {
 		keys[i] = f.Key()
@@ -276,7 +279,7 @@ func (r *RelayOpenFlows) finish(ctx context.Context, old []domain.Flow) error {
 	if _, err := r.teller.tell(ctx, decided); err != nil {
 		return err
 	}
-	if len(due) == 0 || r.heldOff(ctx) {
+	if held {
 		return nil
 	}
 	return r.sendAgain(ctx, due)

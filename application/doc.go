@@ -1,0 +1,52 @@
+// Package application holds the use cases: one a file, each readable as the story of what happens.
+// It imports the domain and application/port, and knows no driver.
+//
+//	use case             driven by                          ports
+//	DeductStock          buyers' door                       Gate Sender Catalog Clock IDs, Leases Suspects
+//	ShowOrder            buyers' door                       Ledger Gate Catalog
+//	ConfirmDeductions    broker, local transaction          Gate
+//	ResolveDeductions    broker, check-back                 Gate Ledger BarrierLog, Suspects
+//	SettleDeductions     broker, delivery                   Ledger Gate Outbox Parking BarrierLog Clock IDs, Suspects
+//	RelayOpenFlows       itself, each second                OpenFlows Gate GateAdmin Ledger Outbox Sender Catalog BacklogReader IDs, Suspects
+//	ReplayParked         itself, each few seconds           Parking, SettleDeductions
+//	Lease                itself, each second                Epochs
+//	WatchGates           itself, each second                GateAdmin Catalog, Suspects
+//	RebuildStock         Suspects                           Epochs GateAdmin OpenFlows Drainer
+//	OpenSale, PauseSale  operators' door                    Catalog GateAdmin, Suspects
+//	ShowStock            both doors                         Catalog GateAdmin Book
+//	ShowPipeline         operators' door                    Catalog GateAdmin BacklogReader Parking, stats of the others
+//	ListParked           operators' door                    Parking
+//	ReconcileStock       schedule, operators' door, command OpenFlows Gate GateAdmin Ledger Outbox Sender Catalog ReportStore AuditLog
+//	VerifyBooks          operators' door, command           Book Gate GateAdmin Ledger Catalog
+//	Readiness            both doors                         whatever can be away
+//
+// # Decisions
+//
+// The lane. One for the instance, whatever the product: with a lane a product, many products at
+// once make batches of one. Its batch is whatever waited while the last one was in flight, so there
+// is no timer and no tuning between an idle and a loaded service. A caller who leaves before the
+// deduct takes the purchase along, by one compare-and-swap that the lane would else have won; a
+// caller who leaves later is told that the outcome is unknown. Sends run on a context of their
+// own: a buyer who hangs up does not tear a message. Products that the gate has no record of are
+// looked up beside the lane, so that a slow database holds up no purchase.
+//
+// Answers. Each outcome of the gate has one answer, in receiptOf. Whatever the table does not
+// name is "unknown", and so is a panic: the safe side is never a refusal.
+//
+// The relay keeps no clock for each flow. It notes the sequence that a gate has each second; a
+// flow with a sequence that was reached OpenAge ago is older than OpenAge. That is a few numbers a
+// product, on the monotonic clock, and a gate that fell back starts anew. What is kept for each
+// flow, in a bounded memory, is how often it was sent again. It gathers flows of all products
+// before it sends, since a message holds any product, and it walks through the open set in
+// pages, so that flows which cannot be finished do not stand before others.
+//
+// Settling finishes what it can, whatever else of the call has to come again: rows that were
+// written are told, and what is parked is parked, before an error is returned. A straggler of
+// our own form waits in place for a gate that is shut; when the database suspends the product, the
+// next try applies it without the gate, so it cannot hold up the drain. One in the plain form
+// is parked and replayed, as it would be while the product is suspended. A replay that would be
+// parked again stays as it is, since parking the same copy twice stores nothing.
+//
+// Tells are best effort everywhere: the row says gate_told = 0 until the gate has acknowledged, and
+// the relay repeats what is left.
+package application
