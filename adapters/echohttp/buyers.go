@@ -20,7 +20,7 @@ type (
 		Public(context.Context, string) (application.PublicStock, error)
 	}
 	readinessChecker interface {
-		Check(context.Context) (map[string]partStatus, bool)
+		Check(context.Context) (map[string]application.PartStatus, bool)
 	}
 )
 

@@ -54,8 +54,8 @@ var answers = map[domain.Code]answer{
 	domain.CodeTokenReused:     {http.StatusUnprocessableEntity, "The token was used for another quantity", false},
 	codeTooManyRequests:        {http.StatusTooManyRequests, "Too many requests", true},
 	domain.CodeOutcomeUnknown:  {http.StatusServiceUnavailable, "The outcome is not known yet, ask again with the same token", true},
-	domain.CodeBusy:            {http.StatusServiceUnavailable, "The service is busy, nothing was taken", true},
-	domain.CodeRebuilding:      {http.StatusServiceUnavailable, "The sale is being made ready, nothing was taken", true},
+	domain.CodeBusy:            {http.StatusServiceUnavailable, "The service is busy, this request changed nothing", true},
+	domain.CodeRebuilding:      {http.StatusServiceUnavailable, "The sale is being made ready, this request changed nothing", true},
 	domain.CodeUnavailable:     {http.StatusServiceUnavailable, "A part of the service is away", true},
 	domain.CodeInternal:        {http.StatusInternalServerError, "Something went wrong inside", true},
 }

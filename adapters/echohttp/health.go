@@ -6,9 +6,9 @@ import (
 	"net/http"
 
 	"github.com/labstack/echo/v4"
-)
 
-type partStatus = struct{ OK bool }
+	"seckill/application"
+)
 
 // healthy says that the process answers, and nothing about its parts.
 func (d *Door) healthy(_ context.Context, c echo.Context, _ Identity) error {
@@ -16,9 +16,9 @@ func (d *Door) healthy(_ context.Context, c echo.Context, _ Identity) error {
 }
 
 type readinessBody struct {
-	Ready    bool                  `json:"ready"`
-	Draining bool                  `json:"draining"`
-	Parts    map[string]partStatus `json:"parts"`
+	Ready    bool                              `json:"ready"`
+	Draining bool                              `json:"draining"`
+	Parts    map[string]application.PartStatus `json:"parts"`
 }
 
 // readyOf says which part is away, and takes the door out of service while it drains.
