@@ -379,5 +379,19 @@ func (b *Broker) Backlog(context.Context) port.Backlog {
 	return port.Backlog{Known: true, Messages: int64(len(b.pending))}
 }
 
+// Check says whether the broker runs and its journal takes records. CodeUnavailable: it has to be
+// stopped and started again, once the disk is well.
+func (b *Broker) Check(context.Context) error {
+	if err := b.journal.failure(); err != nil {
+		return domain.NewError(domain.CodeUnavailable, "the broker's journal has failed", err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.started || b.stopping {
+		return domain.NewError(domain.CodeUnavailable, "the embedded broker is not running", nil)
+	}
+	return nil
+}
+
 // CheckWindow is port.Drainer's.
 func (b *Broker) CheckWindow() time.Duration { return b.cfg.CheckTimeout + 2*b.cfg.CheckInterval }

@@ -166,6 +166,13 @@ func (j *journal) sync(mark int64) error {
 	return j.err
 }
 
+// failure is what the journal failed with, or nil.
+func (j *journal) failure() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.err
+}
+
 // cut empties the buffer: the caller's image holds what was in it.
 func (j *journal) cut() {
 	j.mu.Lock()

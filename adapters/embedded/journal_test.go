@@ -229,6 +229,47 @@ func TestABarrierComesAloneAfterEverythingBeforeIt(t *testing.T) {
 	}
 }
 
+func TestAJournalThatFailsPromisesNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cfg := quick()
+	cfg.JournalBytesMax = 1
+	broker, err := embedded.NewBroker(dir, cfg, verdict(domain.VerdictCommit), handle(refuseAll), quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := broker.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := broker.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(10 * time.Second)
+	for broker.Check(t.Context()) == nil { // the first write that makes the journal anew fails
+		if time.Now().After(deadline) {
+			t.Fatal("the journal did not fail")
+		}
+		if _, err := broker.Send(t.Context(), batch(t, "b", 10)); err != nil {
+			break
+		}
+	}
+	if result, err := broker.Send(t.Context(), batch(t, "b", 1)); result != port.SendUnknown || err == nil {
+		t.Fatal(result, err)
+	}
+	if err := broker.Check(t.Context()); !errors.Is(err, domain.ErrUnavailable) {
+		t.Fatal(err)
+	}
+	if err := broker.Stop(t.Context()); err == nil {
+		t.Fatal("stopped as if nothing had happened")
+	}
+	if err := broker.Stop(t.Context()); err == nil {
+		t.Fatal("a second stop forgot the failure")
+	}
+}
+
 func TestOneFolderHasOneOwner(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "new", "data")

@@ -317,3 +317,26 @@ func BenchmarkSend(b *testing.B) {
 		}
 	}
 }
+
+// Readiness asks again and again, so a check may leave neither goroutines nor connections.
+func TestChecksLeaveNothing(t *testing.T) {
+	cfg := withTopic(t)
+	p := started(t, cfg, handle(func([]port.Delivery) error { return nil }))
+	check := func(n int) {
+		for range n {
+			if err := p.Check(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	check(5)
+	before := runtime.NumGoroutine()
+	check(100)
+	deadline := time.Now().Add(20 * time.Second)
+	for runtime.NumGoroutine() > before+10 {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}

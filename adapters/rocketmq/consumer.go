@@ -84,7 +84,7 @@ func (c *Consumer) Start(ctx context.Context) error {
 	}
 	bridgeLogs(c.log)
 	if err := c.directory.connect(ctx); err != nil {
-		return err
+		return errors.Join(err, c.directory.close())
 	}
 	for range c.cfg.GroupsMax {
 		c.gather.Go(c.gatherLoop)
@@ -167,10 +167,11 @@ func (c *Consumer) Stop(ctx context.Context) error {
 
 func (c *Consumer) shutdown() error {
 	defer close(c.released)
-	if c.client == nil {
-		return nil
+	err := c.directory.close()
+	if c.client != nil {
+		err = errors.Join(err, c.client.Shutdown())
 	}
-	return c.client.Shutdown()
+	return err
 }
 
 // Check says whether the name servers answer and know the topic. CodeUnavailable.

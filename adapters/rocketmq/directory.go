@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/apache/rocketmq-client-go/v2/admin"
+	mqerrors "github.com/apache/rocketmq-client-go/v2/errors"
 	"github.com/apache/rocketmq-client-go/v2/primitive"
 
 	"seckill/domain"
@@ -15,15 +16,19 @@ import (
 
 // directory asks the name servers. The library takes no usable context, so that each question
 // runs beside its caller; one at a time, so that an outage does not gather them.
+//
+// Its admin client is kept: the library never closes an admin client's connection to the name
+// server, which lives until the server finds it idle. It is dropped after a failure, so that names are resolved anew.
 type directory struct {
-	cfg  Config
-	slot chan struct{}
+	cfg    Config
+	slot   chan struct{} // held by the question under way, which alone may touch client
+	client admin.Admin
 }
 
 func newDirectory(cfg Config) *directory { return &directory{cfg: cfg, slot: make(chan struct{}, 1)} }
 
-// ask calls question with an admin client that lives no longer than it: the client caches routes for ever.
-func (d *directory) ask(ctx context.Context, question func(adminClient) error) error {
+// ask puts a question. It may go on after ctx has ended, but no other is put before it has ended.
+func (d *directory) ask(ctx context.Context, question func(admin.Admin) error) error {
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.DirectoryTimeout)
 	defer cancel()
 	select {
@@ -34,11 +39,6 @@ func (d *directory) ask(ctx context.Context, question func(adminClient) error) e
 	answer := make(chan error, 1)
 	go func() {
 		defer func() { <-d.slot }()
-		defer func() {
-			if cause := recover(); cause != nil {
-				answer <- fmt.Errorf("the rocketmq client panicked: %v", cause)
-			}
-		}()
 		answer <- d.answer(question)
 	}()
 	select {
@@ -49,17 +49,46 @@ func (d *directory) ask(ctx context.Context, question func(adminClient) error) e
 	}
 }
 
-type adminClient = admin.Admin
-
-func (d *directory) answer(question func(adminClient) error) (err error) {
-	client, err := admin.NewAdmin(
-		admin.WithResolver(newResolver(d.cfg.NameServers, d.cfg.DirectoryTimeout)),
-		admin.WithCredentials(credentials(d.cfg)))
-	if err != nil {
-		return err
+func (d *directory) answer(question func(admin.Admin) error) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("the rocketmq client panicked: %v", cause)
+		}
+		if err != nil && !errors.Is(err, mqerrors.ErrTopicNotExist) {
+			err = errors.Join(err, d.drop())
+		}
+	}()
+	if d.client == nil {
+		// Not assigned at once: on an error the library gives a nil pointer, which is no nil interface.
+		client, err := admin.NewAdmin(
+			admin.WithResolver(newResolver(d.cfg.NameServers, d.cfg.DirectoryTimeout)),
+			admin.WithCredentials(credentials(d.cfg)))
+		if err != nil {
+			return err
+		}
+		d.client = client
 	}
-	defer func() { err = errors.Join(err, client.Close()) }()
-	return question(client)
+	return question(d.client)
+}
+
+func (d *directory) drop() error {
+	if d.client == nil {
+		return nil
+	}
+	client := d.client
+	d.client = nil
+	return client.Close()
+}
+
+// close lets the client go, unless a question still hangs.
+func (d *directory) close() error {
+	select {
+	case d.slot <- struct{}{}:
+		defer func() { <-d.slot }()
+		return d.drop()
+	default:
+		return nil
+	}
 }
 
 func credentials(cfg Config) primitive.Credentials {
@@ -67,10 +96,13 @@ func credentials(cfg Config) primitive.Credentials {
 }
 
 // Check says whether the name servers answer and know the topic. CodeUnavailable, with both named.
-func Check(ctx context.Context, cfg Config) error { return newDirectory(cfg).check(ctx) }
+func Check(ctx context.Context, cfg Config) error {
+	d := newDirectory(cfg)
+	return errors.Join(d.check(ctx), d.close())
+}
 
 func (d *directory) check(ctx context.Context) error {
-	err := d.ask(ctx, func(client adminClient) error {
+	err := d.ask(ctx, func(client admin.Admin) error {
 		clusters, err := client.FetchClusterList(d.cfg.Topic)
 		if err == nil && len(clusters) == 0 {
 			err = errors.New("the topic has no broker")
@@ -97,19 +129,21 @@ func (d *directory) connect(ctx context.Context) error {
 	}
 }
 
-// queues are the topic's queues as the name servers know them now.
-func (d *directory) queues(ctx context.Context) ([]*primitive.MessageQueue, error) {
+// queuesNow are the topic's queues as the name servers know them now. An admin client keeps its
+// first answer for ever, so this one is made for the question.
+func queuesNow(ctx context.Context, cfg Config) ([]*primitive.MessageQueue, error) {
+	d := newDirectory(cfg)
 	var queues []*primitive.MessageQueue
-	err := d.ask(ctx, func(client adminClient) error {
-		found, err := client.FetchPublishMessageQueues(context.Background(), d.cfg.Topic)
+	err := d.ask(ctx, func(client admin.Admin) error {
+		found, err := client.FetchPublishMessageQueues(context.Background(), cfg.Topic)
 		if err == nil && len(found) == 0 {
 			err = errors.New("the topic has no queue")
 		}
 		queues = found
 		return err
 	})
-	if err != nil {
-		return nil, domain.NewError(domain.CodeUnavailable, "the queues of topic "+d.cfg.Topic+" cannot be read", err)
+	if err = errors.Join(err, d.close()); err != nil {
+		return nil, domain.NewError(domain.CodeUnavailable, "the queues of topic "+cfg.Topic+" cannot be read", err)
 	}
 	return queues, nil
 }
@@ -118,15 +152,16 @@ func (d *directory) queues(ctx context.Context) ([]*primitive.MessageQueue, erro
 // the name servers know it. A topic that is there keeps its messages. CodeUnavailable.
 func EnsureTopic(ctx context.Context, cfg Config, brokerAddr string, queues int) error {
 	d := newDirectory(cfg)
-	err := d.ask(ctx, func(client adminClient) error {
+	err := d.ask(ctx, func(client admin.Admin) error {
 		return client.CreateTopic(context.Background(), admin.WithTopicCreate(cfg.Topic), admin.WithBrokerAddrCreate(brokerAddr),
 			admin.WithReadQueueNums(queues), admin.WithWriteQueueNums(queues))
 	})
 	if err != nil {
+		err = errors.Join(err, d.close())
 		return domain.NewError(domain.CodeUnavailable, fmt.Sprintf("topic %s cannot be made at broker %s", cfg.Topic, brokerAddr), err)
 	}
 	// The library takes a refusal for a success, so only the name servers prove it.
-	return d.connect(ctx)
+	return errors.Join(d.connect(ctx), d.close())
 }
 
 // pause waits, unless done is closed first.

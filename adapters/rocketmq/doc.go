@@ -1,20 +1,22 @@
-// Package rocketmq carries batches by RocketMQ's transactional messages: the Producer sends them and
-// answers check-backs, the Consumer delivers them.
+// Package rocketmq carries batches by RocketMQ's transactional messages: the Producer sends them
+// and answers check-backs, the Consumer delivers them.
 //
 // # Decisions about the client
 //
 // Every client object has an instance name of its own. Two objects of one name share a connection
 // on which only the first one's check-backs are wired, whichever fx happens to build first.
 //
-// No caller's context reaches the client: an ended deadline becomes a write deadline of the shared connection
-// and destroys it for everyone. A send runs on its own, in one of SendersMax places, and the
-// caller waits beside it. The client sends once (no retries): sending again is the relay's decision.
+// No caller's context reaches the client: an ended deadline becomes a write deadline of the
+// shared connection and destroys it for everyone. A send runs on its own, in one of SendersMax
+// places, and the caller waits beside it. The client sends once (no retries): sending again is
+// the relay's decision.
 //
 // Committed means status OK and state commit, both. Any other status is rolled back by the client
 // without asking, with a nil error.
 //
-// The broker learns of a producer by the heartbeat to brokers that it has sent to. So Start sends a half message that
-// is rolled back; without it an idle producer is never asked about the halves of its predecessor.
+// The broker learns of a producer by the heartbeat to brokers that it has sent to. So Start sends
+// a half message that is rolled back; without it an idle producer is never asked about the halves
+// of its predecessor.
 //
 // The listener's methods recover and have a deadline: a panic would end the one goroutine that
 // answers check-backs, and a wait would hold up all of them. A half whose body cannot be read is
@@ -22,27 +24,31 @@
 //
 // # Decisions about consuming
 //
-// A callback returns success when its messages are finished, and nothing else: to ask for a retry sends
-// messages to a retry topic, where a barrier cannot see them. So a refused group is handed over
-// again in place, with a growing pause, and the client's own expiry, which sends back what is older than ConsumeTimeout, is
-// set beyond any outage. An outage of more than two minutes makes the client give up a queue and
-// take it again: duplicates, no loss.
+// A callback returns success when its messages are finished, and nothing else: to ask for a retry
+// sends messages to a retry topic, where a barrier cannot see them. So a refused group is handed
+// over again in place, with a growing pause, and the client's own expiry, which sends back what
+// is older than ConsumeTimeout, is set beyond any outage. An outage of more than two minutes
+// makes the client give up a queue and take it again: duplicates, no loss.
 //
-// Callbacks hold one pull of one queue. They hand it to GroupsMax gatherers, each of which takes what
-// waits: a quiet service answers at once, a busy one works in groups.
+// Callbacks hold one pull of one queue. They hand it to GroupsMax gatherers, each of which takes
+// what waits: a quiet service answers at once, a busy one works in groups.
 //
-// Stop follows the only order that loses nothing and sends nothing back: new callbacks are held, the running
-// ones finish, the client shuts down, and those that were held return into a queue that the client has dropped,
-// where their result counts for nothing.
+// Stop follows the only order that loses nothing and sends nothing back: new callbacks are held,
+// the running ones finish, the client shuts down, and those that were held return into a queue
+// that the client has dropped, where their result counts for nothing.
 //
 // # Barriers
 //
-// The client starts the callbacks of a queue in no order, so a barrier is held back until every message
-// that was pulled before it from its queue is finished. What has been pulled is learnt from the filter hook, which runs in the pulling goroutine
-// before anything is dispatched. Books are kept per assignment (the client makes a new queue
-// object for each): an assignment starts at the lowest offset that its predecessor left unfinished.
+// The client starts the callbacks of a queue in no order, so a barrier is held back until every
+// message that was pulled before it from its queue is finished. What has been pulled is learnt
+// from the filter hook, which runs in the pulling goroutine before anything is dispatched. Books
+// are kept per assignment (the client makes a new queue object for each): an assignment starts at
+// the lowest offset that its predecessor left unfinished.
 //
-// Drain leaves one half unanswered on every broker, waits for its check-back, gives answers that are under way
-// their time, then sends a barrier through every queue and waits for each. The halves belong to the transactional
-// group; the barriers are sent by a plain producer of another group, since a broker would ask any member of the first one.
+// Drain leaves one half unanswered on every broker, waits for its check-back, gives answers that
+// are under way their time, then sends a barrier through every queue and waits for each. The
+// halves belong to the transactional group; a question that went to an instance which died of it
+// counts as answered by unknown, and the broker asks again an interval later. The barriers are
+// sent by a plain producer of another group, since a broker would ask any member of the first
+// one.
 package rocketmq

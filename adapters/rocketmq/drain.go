@@ -24,7 +24,7 @@ func (p *Producer) Drain(ctx context.Context) error {
 		return err
 	}
 	defer p.sends.Done()
-	queues, err := p.directory.queues(ctx)
+	queues, err := queuesNow(ctx, p.cfg)
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func (p *Producer) Start(ctx context.Context) error {
 	}
 	bridgeLogs(p.log)
 	if err := p.directory.connect(ctx); err != nil {
-		return err
+		return errors.Join(err, p.directory.close())
 	}
 	if err := p.open(ctx); err != nil {
 		return errors.Join(domain.NewError(domain.CodeUnavailable,
@@ -143,7 +143,7 @@ func (p *Producer) Stop(ctx context.Context) error {
 }
 
 func (p *Producer) shutdown() error {
-	var errs []error
+	errs := []error{p.directory.close()}
 	if p.plain != nil {
 		errs = append(errs, p.plain.Shutdown())
 	}

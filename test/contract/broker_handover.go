@@ -13,7 +13,8 @@ import (
 
 // RunBrokerHandover is for brokers that several instances share: while messages are sent and
 // instances come, stop and crash, whatever was committed before a drain began is finished
-// when it ends, and so is every half that had no verdict.
+// when it ends. Every half without a verdict has been asked about; one whose question went to an
+// instance that died of it counts as answered by unknown, and is finished later.
 func RunBrokerHandover(t *testing.T, suite BrokerSuite, drains int) {
 	c := newBrokerCase(t, suite)
 	c.beforeHandle(func(context.Context) { time.Sleep(time.Millisecond) }) // a handler that takes its time
@@ -77,12 +78,16 @@ func RunBrokerHandover(t *testing.T, suite BrokerSuite, drains int) {
 				t.Errorf("%s was committed before the drain and is not finished after it", id)
 			}
 		}
+		var late []string
 		for _, id := range halves[:open] {
 			if c.delivered(id) == 0 {
-				t.Errorf("the half %s was stored before the drain and is not finished after it", id)
+				late = append(late, id)
 			}
 		}
-		t.Logf("drained %d messages and %d halves; %d instances came", before, open, comings.Load())
+		t.Logf("drained %d messages and %d halves, %d of them later; %d instances came", before, open, len(late), comings.Load())
 		mu.Unlock()
+		for _, id := range late {
+			c.until(t, id+" is finished", func() bool { return c.delivered(id) > 0 })
+		}
 	}
 }

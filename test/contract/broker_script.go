@@ -157,10 +157,12 @@ func deliveryID(d port.Delivery) string {
 	return d.Batch.ID
 }
 
-func (s *brokerScript) asked(id string) int     { return s.count(func() int { return s.resolves[id] }) }
-func (s *brokerScript) tried(id string) int     { return s.count(func() int { return s.attempts[id] }) }
-func (s *brokerScript) delivered(id string) int { return s.count(func() int { return len(s.finished[id]) }) }
-func (s *brokerScript) malformed() int          { return s.delivered("malformed") }
+func (s *brokerScript) asked(id string) int { return s.count(func() int { return s.resolves[id] }) }
+func (s *brokerScript) tried(id string) int { return s.count(func() int { return s.attempts[id] }) }
+func (s *brokerScript) delivered(id string) int {
+	return s.count(func() int { return len(s.finished[id]) })
+}
+func (s *brokerScript) malformed() int { return s.delivered("malformed") }
 
 func (s *brokerScript) count(of func() int) int {
 	s.mu.Lock()
