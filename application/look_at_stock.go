@@ -136,12 +136,7 @@ func (e StockEyes) countFates(ctx context.Context, l *stockLook, orders []domain
 		return err
 	}
 	for i, o := range mine {
-		move := o.Fate().Move(replies[i].Flow.State(), l.view.BaseVersion, l.view.Remaining)
-		l.counts.UntoldUnits += move.Units
-		if o.Status() != domain.OrderConfirmed && o.FromBirth() && replies[i].Flow.State().Open() {
-			// Its units were never the ledger's: they are on their way back, not open.
-			continue
-		}
+		l.counts.UntoldUnits += o.Fate().Move(replies[i].Flow.State(), l.view.BaseVersion, l.view.Remaining).Units
 	}
 	return nil
 }
