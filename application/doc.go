@@ -10,15 +10,16 @@
 //	RelayOpenFlows       itself, each second                OpenFlows Gate GateAdmin Ledger Outbox Sender Catalog BacklogReader IDs, Suspects
 //	ReplayParked         itself, each few seconds           Parking, SettleDeductions
 //	Lease                itself, each second                Epochs
-//	WatchGates           itself, each second                GateAdmin Catalog, Suspects
-//	RebuildStock         Suspects                           Epochs GateAdmin OpenFlows Drainer
-//	OpenSale, PauseSale  operators' door                    Catalog GateAdmin, Suspects
-//	ShowStock            both doors                         Catalog GateAdmin Book
-//	ShowPipeline         operators' door                    Catalog GateAdmin BacklogReader Parking, stats of the others
+//	WatchGates           itself, each second                Catalog Epochs GateAdmin, Suspects
+//	RebuildStock         Suspects                           Epochs Catalog GateAdmin OpenFlows Drainer, Lease
+//	OpenSale             operators' door                    Catalog, RebuildStock
+//	PauseSale            operators' door                    Catalog GateAdmin
+//	ShowStock            both doors                         StockEyes (Catalog Gate GateAdmin OpenFlows Ledger Outbox) Clock
+//	ShowPipeline         operators' door                    StockEyes Parking BacklogReader Clock, stats of the others
 //	ListParked           operators' door                    Parking
-//	ReconcileStock       schedule, operators' door, command OpenFlows Gate GateAdmin Ledger Outbox Sender Catalog ReportStore AuditLog
-//	VerifyBooks          operators' door, command           Book Gate GateAdmin Ledger Catalog
-//	Readiness            both doors                         whatever can be away
+//	ReconcileStock       schedule, operators' door, command StockEyes Gate Sender ReportStore AuditLog, Suspects
+//	VerifyBooks          operators' door, command           StockEyes Book Clock
+//	Readiness            both doors                         one check for each part that can be away
 //
 // # Decisions
 //
