@@ -49,6 +49,9 @@ func (g *Gate) Adopt(ctx context.Context, now time.Time, items []port.AdoptItem)
 	for _, c := range calls {
 		for _, i := range c.items {
 			item := items[i]
+			if domain.CheckID("attempt", item.Attempt) != nil {
+				item.Attempt = "" // it serves a buyer's own retry alone, and there is none
+			}
 			c.keys = append(c.keys, g.keys.flows(item.Key.Product(), item.Key.User()))
 			c.args = append(c.args, item.Key.User(), item.Key.Token(), number(item.Quantity), item.Attempt)
 		}

@@ -26,6 +26,7 @@ type differential struct {
 	now      time.Time
 	done     int
 	outcomes map[string]int
+	epochs   map[string]int64 // highest epoch that a rebuild took, as a ledger would remember it
 	trail    []string // the last operations, for a failure's message
 }
 
@@ -53,7 +54,7 @@ var differentialOutcomes = []string{
 func RunGateDifferential(t *testing.T, seed uint64, operations int, fixtures map[string]GateFixture) {
 	t.Helper()
 	d := &differential{TB: t, rng: mathrand.New(mathrand.NewPCG(seed, 1)), now: time.UnixMilli(1_700_000_000_000).UTC(),
-		outcomes: map[string]int{}, names: slices.Sorted(maps.Keys(fixtures))}
+		outcomes: map[string]int{}, epochs: map[string]int64{}, names: slices.Sorted(maps.Keys(fixtures))}
 	for _, name := range d.names {
 		f := fixtures[name]
 		d.worlds = append(d.worlds, &differentialWorld{GateFixture: f, gates: []GatePorts{f.New(t), f.New(t)}, pictures: map[string]func(){}})
@@ -329,6 +330,7 @@ func (d *differential) try(name, what string, step func(GatePorts) (bool, error)
 func (d *differential) prepare(product string) {
 	v := d.look(product)
 	epoch := d.guess(max(v.Epoch, v.Building) + 1)
+	d.epochs[product] = max(d.epochs[product], epoch)
 	d.try("prepare", fmt.Sprint(product, " ", epoch), func(g GatePorts) (bool, error) {
 		return g.Prepare(d.Context(), product, epoch)
 	})
@@ -389,11 +391,12 @@ func (d *differential) terms(product string) {
 // heal takes the whole road of a rebuild without a mistake.
 func (d *differential) heal(product string) {
 	v := d.look(product)
-	epoch := max(v.Epoch, v.Building) + 1 + int64(d.rng.IntN(2))
+	epoch := max(v.Epoch, v.Building, d.epochs[product]) + 1 + int64(d.rng.IntN(2))
+	d.epochs[product] = epoch
 	d.try("prepare", fmt.Sprint(product, " ", epoch), func(g GatePorts) (bool, error) { return g.Prepare(d.Context(), product, epoch) })
 	d.writeBack(product, epoch)
 	v = d.look(product)
-	plan := port.GatePlan{Product: product, Epoch: epoch, Remaining: int64(d.rng.IntN(12)), Version: v.VersionTold + 1,
+	plan := port.GatePlan{Product: product, Epoch: epoch, Remaining: int64(d.rng.IntN(30)), Version: v.VersionTold + 1,
 		Terms: d.someTerms(v.Revision + 1), Sequence: v.Sequence, Server: v.Server}
 	d.try("rebuild", fmt.Sprintf("%+v", plan), func(g GatePorts) (bool, error) { return g.Rebuild(d.Context(), plan) })
 	d.try("open", fmt.Sprint(product, " ", epoch), func(g GatePorts) (bool, error) { return g.Open(d.Context(), product, epoch) })

@@ -4,12 +4,11 @@
 -- ARGV  6 now in milliseconds · then per command: user, token, quantity, attempt
 -- Reply head, then per command, unless the state is A, W or B (nothing decided):
 --       A+flow accepted, P+flow repeat, Q+flow conflict, T refused for good, S shut, C closed, L limit, N not enough
--- Error INVALID quantity, attempt or time: no command of the call was carried out.
+-- Error INVALID quantity or time: no command of the call was carried out.
 local now = ARGV[6]
 if not whole(now) then return redis.error_reply('INVALID time') end
 for i = 1, #KEYS - 3 do
   if not units(ARGV[4 * i + 5]) then return redis.error_reply('INVALID quantity') end
-  if not named(ARGV[4 * i + 6]) then return redis.error_reply('INVALID attempt') end
 end
 if state == 'A' or state == 'W' or state == 'B' then return head() end
 
@@ -37,7 +36,6 @@ local function known(packed, quantity, attempt)
   return 'P' .. packed
 end
 
-local last = seq
 local function decide(key, user, token, quantity, attempt)
   local packed = flow(key, user, token)
   if packed then return known(packed, quantity, attempt) end
@@ -46,12 +44,8 @@ local function decide(key, user, token, quantity, attempt)
   if not_now then return 'C' end
   if limit > 0 and held(key) + wanted > limit then return 'L' end
   if remaining < wanted then return 'N' end
-  last = last + 1
-  packed = pack('D', quantity, text(remaining), text(last), text(epoch), now, attempt)
-  remaining = remaining - wanted
   if limit > 0 then held_by[key] = held_by[key] + wanted end
-  put(key, user, token, packed, false)
-  return 'A' .. packed
+  return 'A' .. take(key, user, token, quantity, wanted, now, attempt)
 end
 
 local out = { '' }
@@ -59,6 +53,6 @@ for i = 1, #KEYS - 3 do
   local at = 4 * i + 3
   out[i + 1] = decide(KEYS[i + 3], ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3])
 end
-if last > seq then save(last) end
+if last > seq then save() end
 out[1] = head()
 return table.concat(out, ' ')

@@ -36,7 +36,6 @@ local function units(s)
 end
 
 local function whole(s) return #s <= 15 and string.match(s, '^%d+$') ~= nil end
-local function named(s) return #s <= 64 and string.match(s, '^%w[%w%._:@%-]*$') ~= nil end
 
 -- rewound compares the record with the server and with what the caller has seen. A rebuild under an
 -- epoch that the caller has not seen ends the caller's memory.
@@ -59,7 +58,7 @@ local function head() return state .. '|' .. text(epoch) .. '|' .. text(seq) .. 
 -- A flow is state|quantity|from|sequence|epoch|milliseconds|attempt, from being empty where nobody saw it.
 -- States: D deducted, S settled, C released, T refused for good.
 local function pack(letter, quantity, from, sequence, of_epoch, ms, attempt)
-  return table.concat({ letter, quantity, from, sequence, of_epoch, ms, attempt }, '|')
+  return letter .. '|' .. quantity .. '|' .. from .. '|' .. sequence .. '|' .. of_epoch .. '|' .. ms .. '|' .. attempt
 end
 
 -- flow reads a flow, what this call is about to write included.
@@ -68,27 +67,39 @@ local function flow(key, user, token)
   return pending[user .. '|' .. token] or redis.call('HGET', key, token)
 end
 
--- Writes wait in lists until every check of the call is done.
+-- Writes wait in lists until every check of the call is done. score is the sequence of a flow that
+-- goes into the open set; leaves is true for one that may be in it and goes out.
 local hash_writes, opened, closed = {}, {}, {}
-local function put(key, user, token, packed, was_open)
+local function put(key, user, token, packed, score, leaves)
   local member = user .. '|' .. token
   pending[member] = packed
   hash_writes[#hash_writes + 1] = { key, token, packed }
-  if string.sub(packed, 1, 1) == 'D' then
-    opened[#opened + 1] = string.match(packed, '^%a|%d+|%d*|(%d+)|')
+  if score then
+    opened[#opened + 1] = score
     opened[#opened + 1] = member
-  elseif was_open then
+  elseif leaves then
     closed[#closed + 1] = member
   end
 end
 
--- save writes the lists, remaining and told, and raises the sequence to at_least or by one.
-local function save(at_least)
+-- take deducts wanted units as a new open flow, the next in sequence.
+local last, epoch_text = seq, text(epoch)
+local function take(key, user, token, quantity, wanted, ms, attempt)
+  last = last + 1
+  local score = text(last)
+  local packed = pack('D', quantity, text(remaining), score, epoch_text, ms, attempt)
+  remaining = remaining - wanted
+  put(key, user, token, packed, score, false)
+  return packed
+end
+
+-- save writes the lists, remaining and told, and raises the sequence: to that of the last flow taken, or by one.
+local function save()
   for i = 1, #hash_writes do
     redis.call('HSET', hash_writes[i][1], hash_writes[i][2], hash_writes[i][3])
   end
   if #opened > 0 then redis.call('ZADD', KEYS[2], unpack(opened)) end
   if #closed > 0 then redis.call('ZREM', KEYS[2], unpack(closed)) end
-  seq = at_least or seq + 1
+  seq = last > seq and last or seq + 1
   redis.call('HSET', KEYS[1], 'remaining', text(remaining), 'told', text(told), 'seq', text(seq))
 end

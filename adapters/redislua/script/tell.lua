@@ -49,7 +49,7 @@ for i = 1, #KEYS - 3 do
   if to ~= letter then
     local now_packed = packed and to .. string.sub(packed, 2)
       or pack(to, quantity, '', ARGV[at + 6], ARGV[at + 5], ARGV[at + 7], '')
-    put(key, user, token, now_packed, letter == 'D')
+    put(key, user, token, now_packed, nil, letter == 'D')
     remaining = remaining + gained
     changed = true
   end

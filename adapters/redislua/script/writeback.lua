@@ -22,7 +22,7 @@ for i = 1, #KEYS - 3 do
   else
     packed = pack(letter, quantity, '', ARGV[at + 5], ARGV[at + 4], ARGV[at + 6], ARGV[at + 7])
   end
-  put(key, user, token, packed, true)
+  put(key, user, token, packed, nil, true)
 end
 if #KEYS > 3 then save() end
 return before .. ' 1'
