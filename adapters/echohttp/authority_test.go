@@ -228,7 +228,7 @@ func TestTokensKeepTheirKeyOutOfTexts(t *testing.T) {
 	out := new(lockedBuffer)
 	slog.New(slog.NewJSONHandler(out, nil)).Info("x", "tokens", tokens)
 	texts := out.String() + fmt.Sprintf("%v %s %+v", tokens, tokens, Config{Tokens: tokens})
-	if strings.Contains(texts, testKey) || strings.Contains(texts, fmt.Sprint([]byte(testKey)[:4])) {
+	if strings.Contains(texts, testKey) || strings.Contains(texts, "48 49 50 51") {
 		t.Errorf("the key shows: %s", texts)
 	}
 }

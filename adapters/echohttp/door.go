@@ -133,7 +133,7 @@ func (d *Door) Start(ctx context.Context) error {
 	go func() {
 		defer close(served)
 		if err := d.server.Serve(d.listener); !errors.Is(err, http.ErrServerClosed) {
-			d.log.Error("door closed by a fault", "event", "door_failed", "error", err)
+			d.log.ErrorContext(context.WithoutCancel(ctx), "door closed by a fault", "event", "door_failed", "error", err)
 		}
 	}()
 	return nil

@@ -151,7 +151,8 @@ func (d *Door) fail(err error, c echo.Context) {
 	p.Instance = id
 	h := c.Response().Header()
 	if a.status == http.StatusServiceUnavailable || a.status == http.StatusTooManyRequests {
-		h.Set("Retry-After", strconv.Itoa(1+rand.IntN(3))) // spread, so that a crowd does not come back at once
+		// Spread, so that a crowd does not come back at once.
+		h.Set("Retry-After", strconv.Itoa(1+rand.IntN(3))) //nolint:gosec // no secret
 	}
 	if p.Code == codeBodyTooLarge {
 		h.Set("Connection", "close") // the rest of the body is not worth reading

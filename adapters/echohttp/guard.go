@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"net/http"
 	"runtime/debug"
 	"strconv"
@@ -39,7 +40,7 @@ func (d *Door) guard(r route) echo.HandlerFunc {
 		d.begin(c)
 		defer func() {
 			if p := recover(); p != nil {
-				if p == http.ErrAbortHandler {
+				if e, is := p.(error); is && errors.Is(e, http.ErrAbortHandler) {
 					panic(p)
 				}
 				err = &panicError{p, debug.Stack()}
