@@ -1,0 +1,234 @@
+package gormmysql
+
+import (
+	"context"
+	"slices"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"seckill/application/port"
+	"seckill/domain"
+)
+
+// Apply is port.Ledger's.
+func (s *Store) Apply(ctx context.Context, items []port.ApplyItem) (port.ApplyResult, error) {
+	if len(items) == 0 {
+		return port.ApplyResult{}, nil
+	}
+	var result port.ApplyResult
+	err := s.inTx(ctx, func(tx *gorm.DB) error {
+		g := group{store: s, tx: tx, items: items, id: newID()}
+		if err := g.apply(); err != nil {
+			return err
+		}
+		var err error
+		result, err = g.result()
+		return err
+	})
+	if err != nil {
+		return port.ApplyResult{}, err
+	}
+	return result, nil
+}
+
+// group is one try to apply items; the next try is another group with another id.
+type group struct {
+	store *Store
+	tx    *gorm.DB
+	items []port.ApplyItem
+	id    binaryID
+
+	stocks   map[string]stockRow // as read
+	at       utcTime             // the database's time when they were read
+	outcomes []port.ApplyOutcome // of items; Applied until the rows say otherwise
+	rows     []orderRow          // written, in order of their key: first those tried, then those that are mine
+	makers   map[binaryID]int    // row → item that it was made for
+	met      map[domain.Key]domain.Order
+	suspects []string
+}
+
+func (g *group) apply() error {
+	if err := g.readStocks(); err != nil {
+		return err
+	}
+	g.makeRows()
+	if err := insert(g.tx, g.rows); err != nil {
+		return err
+	}
+	if err := g.keepMine(); err != nil {
+		return err
+	}
+	if err := g.meetOthers(); err != nil {
+		return err
+	}
+	if err := insert(g.tx, g.flows()); err != nil {
+		return err
+	}
+	return g.takeUnits()
+}
+
+// readStocks reads versions before the inserts instead of after them: the rows can then carry their stock
+// version from the start, and an update that misses its guard is repaired under the lock.
+func (g *group) readStocks() error {
+	products := make([]string, len(g.items))
+	for i, item := range g.items {
+		products[i] = item.Deduction.Key.Product()
+	}
+	slices.Sort(products)
+	var err error
+	g.stocks, g.at, err = g.store.datedStocks(g.tx, slices.Compact(products))
+	return err
+}
+
+// standing says what becomes of an item that has no row, in a product as it stands.
+func standing(item port.ApplyItem, stock stockRow) port.ApplyOutcome {
+	open := stock.State == domain.SaleOpen
+	older := item.Plain || item.Deduction.Epoch < stock.Epoch
+	switch {
+	case stock.Product == "":
+		return port.UnknownProduct
+	case item.Plain && !open:
+		return port.Deferred
+	case open && older && item.AdoptedEpoch != stock.Epoch:
+		return port.Straggler
+	}
+	return port.Applied
+}
+
+// makeRows makes a row for the first item of each key that may be applied, in order of the unique key,
+// so that groups which share keys lock them in the same order.
+func (g *group) makeRows() {
+	g.outcomes = make([]port.ApplyOutcome, len(g.items))
+	candidates := make([]int, 0, len(g.items))
+	for i, item := range g.items {
+		g.outcomes[i] = standing(item, g.stocks[item.Deduction.Key.Product()])
+		if g.outcomes[i] == port.Applied {
+			candidates = append(candidates, i)
+		}
+	}
+	key := func(i int) domain.Key { return g.items[i].Deduction.Key }
+	slices.SortStableFunc(candidates, func(a, b int) int { return key(a).Compare(key(b)) })
+	candidates = slices.CompactFunc(candidates, func(a, b int) bool { return key(a) == key(b) })
+
+	g.rows = make([]orderRow, len(candidates))
+	g.makers = make(map[binaryID]int, len(candidates))
+	for n, i := range candidates {
+		d := g.items[i].Deduction
+		row := orderRow{ID: newID(), Product: d.Key.Product(), User: d.Key.User(), Token: d.Key.Token(),
+			Quantity: d.Quantity, Status: domain.OrderConfirmed, FromBirth: true, Epoch: d.Epoch, Sequence: d.Sequence,
+			StockVersion: g.stocks[d.Key.Product()].Version + 1, Attempt: d.Attempt, Group: g.id,
+			Created: g.at, Updated: g.at}
+		if g.items[i].Plain {
+			row.Epoch, row.Sequence = 0, 0
+		}
+		g.rows[n], g.makers[row.ID] = row, i
+	}
+}
+
+// insert writes rows in one statement, or a few for a very large group. A row whose unique key is there is
+// left out; every other error stays one (INSERT IGNORE would hide truncation).
+func insert[T any](tx *gorm.DB, rows []T) error {
+	for chunk := range slices.Chunk(rows, insertMax) {
+		if err := tx.Clauses(clause.OnConflict{DoNothing: true}).Create(&chunk).Error; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mine narrows to the rows of this group: their ids were made one after the other, so they are a
+// short range of the primary key.
+func (g *group) mine(db *gorm.DB) *gorm.DB {
+	return db.Where("id BETWEEN ? AND ? AND group_id = ?", g.first(), g.last(), g.id)
+}
+
+func (g *group) first() binaryID { return g.rows[0].ID }
+func (g *group) last() binaryID  { return g.rows[len(g.rows)-1].ID }
+
+// keepMine forgets the rows that were not inserted because their key was there.
+func (g *group) keepMine() error {
+	if len(g.rows) == 0 {
+		return nil
+	}
+	var ids []binaryID
+	if err := g.mine(g.tx.Table("orders")).Pluck("id", &ids).Error; err != nil {
+		return err
+	}
+	if len(ids) == len(g.rows) {
+		return nil
+	}
+	written := make(map[binaryID]bool, len(ids))
+	for _, id := range ids {
+		written[id] = true
+	}
+	g.rows = slices.DeleteFunc(g.rows, func(r orderRow) bool { return !written[r.ID] })
+	return nil
+}
+
+// meetOthers reads the rows of all keys that are not mine. A key that could not be inserted and has
+// no row either was moved by somebody between two statements: the next try sees what it is.
+func (g *group) meetOthers() error {
+	made := make(map[int]bool, len(g.rows))
+	for _, r := range g.rows {
+		made[g.makers[r.ID]] = true
+	}
+	var keys []domain.Key
+	for i, item := range g.items {
+		if !made[i] {
+			keys = append(keys, item.Deduction.Key)
+		}
+	}
+	slices.SortFunc(keys, domain.Key.Compare)
+	keys = slices.Compact(keys)
+	met, err := fates(g.tx, keys)
+	if err != nil {
+		return err
+	}
+	g.met = met
+	for i, item := range g.items {
+		if made[i] {
+			continue
+		}
+		if _, ok := met[item.Deduction.Key]; ok {
+			g.outcomes[i] = port.Met
+		} else if g.outcomes[i] == port.Applied {
+			return errMoved
+		}
+	}
+	return nil
+}
+
+func (g *group) flows() []flowRow {
+	flows := make([]flowRow, len(g.rows))
+	for i, r := range g.rows {
+		flows[i] = flowRow{ID: newID(), Product: r.Product, Quantity: r.Quantity, OpType: opSale,
+			Action: domain.ActionDeduct, Order: r.ID, Epoch: r.Epoch, Sequence: r.Sequence, Created: g.at}
+	}
+	return flows
+}
+
+// result answers the items. Those of a key after the first meet the row that the first one made.
+func (g *group) result() (port.ApplyResult, error) {
+	result := port.ApplyResult{Replies: make([]port.ApplyReply, len(g.items)), Suspects: g.suspects}
+	for i := range g.rows {
+		order, err := g.rows[i].order()
+		if err != nil {
+			return result, err
+		}
+		result.Replies[g.makers[g.rows[i].ID]] = port.ApplyReply{Outcome: port.Applied, Order: order}
+		if len(g.met) > 0 {
+			g.met[order.Key()] = order
+		}
+	}
+	for i, item := range g.items {
+		if result.Replies[i].Outcome != 0 {
+			continue
+		}
+		result.Replies[i] = port.ApplyReply{Outcome: g.outcomes[i]}
+		if g.outcomes[i] == port.Met {
+			result.Replies[i].Order = g.met[item.Deduction.Key]
+		}
+	}
+	return result, nil
+}

@@ -1,0 +1,66 @@
+package gormmysql
+
+import (
+	"context"
+	"database/sql"
+
+	"gorm.io/gorm"
+
+	"seckill/application/port"
+	"seckill/domain"
+)
+
+// Totals is port.Book's. Its statements share one snapshot, so that the sums are those of one moment.
+func (s *Store) Totals(ctx context.Context, product string) (port.BookTotals, error) {
+	var totals port.BookTotals
+	err := s.read(ctx).Transaction(func(tx *gorm.DB) error {
+		var row stockRow
+		if err := tx.Where("product_id = ?", product).Limit(1).Find(&row).Error; err != nil {
+			return err
+		}
+		if row.Product == "" {
+			return domain.NewError(domain.CodeProductNotFound, "there is no product "+product, nil)
+		}
+		stock, err := row.stock()
+		if err != nil {
+			return err
+		}
+		totals = port.BookTotals{Stock: stock}
+		if err := orderTotals(tx, product, &totals); err != nil {
+			return err
+		}
+		return flowTotals(tx, product, &totals)
+	}, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+	return totals, translate(err)
+}
+
+func orderTotals(tx *gorm.DB, product string, t *port.BookTotals) error {
+	sums := tx.Raw(`SELECT
+		COUNT(CASE WHEN status = ? THEN 1 END), COALESCE(SUM(CASE WHEN status = ? THEN quantity END), 0),
+		COUNT(CASE WHEN status = ? THEN 1 END), COUNT(CASE WHEN status = ? THEN 1 END),
+		COUNT(CASE WHEN gate_told = 0 THEN 1 END)
+		FROM orders WHERE product_id = ?`,
+		domain.OrderConfirmed, domain.OrderConfirmed, domain.OrderCancelled, domain.OrderRejected, product)
+	if err := sums.Row().Scan(&t.ConfirmedOrders, &t.ConfirmedUnits, &t.CancelledOrders, &t.RejectedOrders, &t.UntoldOrders); err != nil {
+		return err
+	}
+	return tx.Raw(`SELECT COUNT(*) FROM orders o WHERE o.product_id = ?
+		AND (o.status = ? OR (o.status = ? AND o.from_birth = 0))
+		AND NOT EXISTS (SELECT 1 FROM stock_flow f WHERE f.order_id = o.id AND f.op_type = ?)`,
+		product, domain.OrderConfirmed, domain.OrderCancelled, opSale).Row().Scan(&t.OrphanOrders)
+}
+
+func flowTotals(tx *gorm.DB, product string, t *port.BookTotals) error {
+	sums := tx.Raw(`SELECT COUNT(*), COALESCE(SUM(CASE WHEN op_type = ? THEN quantity ELSE -quantity END), 0)
+		FROM stock_flow WHERE product_id = ?`, opSale, product)
+	if err := sums.Row().Scan(&t.FlowRows, &t.FlowUnits); err != nil {
+		return err
+	}
+	err := tx.Raw(`SELECT COUNT(*) FROM stock_flow f WHERE f.product_id = ?
+		AND NOT EXISTS (SELECT 1 FROM orders o WHERE o.id = f.order_id)`, product).Row().Scan(&t.OrphanFlows)
+	if err != nil {
+		return err
+	}
+	return tx.Raw(`SELECT COUNT(*) FROM (SELECT order_id FROM stock_flow WHERE product_id = ? AND op_type = ?
+		GROUP BY order_id HAVING COUNT(*) > 1) doubles`, product, opSale).Row().Scan(&t.DoubleFlows)
+}

@@ -1,0 +1,209 @@
+package gormmysql
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"seckill/application/port"
+	"seckill/domain"
+)
+
+const savepoint = "guarded"
+
+// taking is what a group takes of one product.
+type taking struct {
+	product string
+	version int64 // that the stock row must still have
+	units   int64
+}
+
+// takings sums the confirmed rows, in product order.
+func (g *group) takings() []taking {
+	var sums []taking
+	for _, r := range g.rows { // in order of their key, so of their product
+		if r.Status != domain.OrderConfirmed {
+			continue
+		}
+		if n := len(sums); n == 0 || sums[n-1].product != r.Product {
+			sums = append(sums, taking{product: r.Product, version: g.stocks[r.Product].Version})
+		}
+		sums[len(sums)-1].units += r.Quantity
+	}
+	return sums
+}
+
+// takeUnits is the last step: one guarded update over the group's products. Where one of them misses its
+// guard, those that were changed go back to the savepoint, and it is decided again under the locks.
+func (g *group) takeUnits() error {
+	sums := g.takings()
+	if len(sums) == 0 {
+		return nil
+	}
+	several := len(sums) > 1 // a single one that misses has changed nothing
+	if several {
+		if err := g.tx.SavePoint(savepoint).Error; err != nil {
+			return err
+		}
+	}
+	taken, err := g.take(sums)
+	if err != nil || taken {
+		return err
+	}
+	if several {
+		if err := g.tx.RollbackTo(savepoint).Error; err != nil {
+			return err
+		}
+	}
+	return g.takeUnitsLocked(sums)
+}
+
+// take updates all of the products or says that some missed their guard. The rows are locked
+// in product order, since they are ranges of the primary key.
+func (g *group) take(sums []taking) (bool, error) {
+	var changed int64
+	for chunk := range slices.Chunk(sums, keysMax) {
+		var amount, guard strings.Builder
+		var amounts, guards []any
+		for i, t := range chunk {
+			amount.WriteString(" WHEN ? THEN ?")
+			amounts = append(amounts, t.product, t.units)
+			if i > 0 {
+				guard.WriteString(" OR ")
+			}
+			guard.WriteString("(product_id = ? AND version = ? AND stock >= ?)")
+			guards = append(guards, t.product, t.version, t.units)
+		}
+		set := "stock = stock - CASE product_id" + amount.String() + " END"
+		if len(chunk) == 1 {
+			set, amounts = "stock = stock - ?", []any{chunk[0].units}
+		}
+		args := append(append(amounts, g.store.dialect.now()), guards...)
+		done := g.tx.Exec("UPDATE product_stock SET "+set+", version = version + 1, updated_at = ? WHERE "+guard.String(), args...)
+		if done.Error != nil {
+			return false, done.Error
+		}
+		changed += done.RowsAffected
+	}
+	return changed == int64(len(sums)), nil
+}
+
+// takeUnitsLocked decides again with the stock rows locked, so that nothing can move any more and the
+// second update cannot miss. If a product was suspended, reopened or rebuilt so that an item
+// of ours is to be treated in another way, the whole try is for nothing.
+func (g *group) takeUnitsLocked(sums []taking) error {
+	products := make([]string, len(sums))
+	for i, t := range sums {
+		products[i] = t.product
+	}
+	moved := make(map[string]stockRow, len(products))
+	for chunk := range slices.Chunk(products, idsMax) {
+		var rows []stockRow
+		err := g.tx.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).
+			Where("product_id IN ?", chunk).Order("product_id").Find(&rows).Error
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			moved[r.Product] = r
+		}
+	}
+	for _, r := range g.rows {
+		if standing(g.items[g.makers[r.ID]], moved[r.Product]) != port.Applied {
+			return errMoved
+		}
+	}
+	g.stocks = moved
+	if err := g.rejectBeyond(); err != nil {
+		return err
+	}
+	if err := g.stampVersions(); err != nil {
+		return err
+	}
+	taken, err := g.take(g.takings())
+	if err == nil && !taken {
+		return errMoved // cannot be: the rows are locked
+	}
+	return err
+}
+
+// rejectBeyond goes through the rows as the gate took them and rejects those that no longer
+// fit. The gate gave what was not there, so the product is a suspect.
+func (g *group) rejectBeyond() error {
+	order := make([]int, len(g.rows))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return byArrival(g.rows[a], g.rows[b]) })
+	left := make(map[string]int64, len(g.stocks))
+	for product, s := range g.stocks {
+		left[product] = s.Stock
+	}
+	var rejected []binaryID
+	for _, i := range order {
+		r := &g.rows[i]
+		if r.Quantity <= left[r.Product] {
+			left[r.Product] -= r.Quantity
+			continue
+		}
+		r.Status = domain.OrderRejected
+		rejected = append(rejected, r.ID)
+		g.suspects = append(g.suspects, r.Product)
+	}
+	slices.Sort(g.suspects)
+	g.suspects = slices.Compact(g.suspects)
+	for chunk := range slices.Chunk(rejected, idsMax) {
+		err := g.tx.Table("orders").Where("id IN ?", chunk).
+			Update("status", domain.OrderRejected).Error
+		if err != nil {
+			return err
+		}
+		if err := g.tx.Where("order_id IN ? AND op_type = ?", chunk, opSale).Delete(&flowRow{}).Error; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stampVersions gives my rows the version that the update under the lock is going to make.
+func (g *group) stampVersions() error {
+	version := make(map[string]int64, len(g.stocks))
+	for product, s := range g.stocks {
+		version[product] = s.Version
+	}
+	for _, t := range g.takings() {
+		version[t.product]++
+	}
+	stamps := make([]taking, 0, len(version))
+	for i := range g.rows {
+		r := &g.rows[i]
+		if r.StockVersion != version[r.Product] {
+			r.StockVersion = version[r.Product]
+			stamps = append(stamps, taking{product: r.Product, version: r.StockVersion})
+		}
+	}
+	stamps = slices.CompactFunc(stamps, func(a, b taking) bool { return a.product == b.product })
+	for chunk := range slices.Chunk(stamps, keysMax) {
+		var set strings.Builder
+		var args []any
+		for _, t := range chunk {
+			set.WriteString(" WHEN ? THEN ?")
+			args = append(args, t.product, t.version)
+		}
+		err := g.mine(g.tx.Table("orders")).
+			Update("stock_version", gorm.Expr("CASE product_id"+set.String()+" ELSE stock_version END", args...)).Error
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// byArrival orders rows as the gate took them.
+func byArrival(a, b orderRow) int {
+	return cmp.Or(strings.Compare(a.Product, b.Product), cmp.Compare(a.Epoch, b.Epoch),
+		cmp.Compare(a.Sequence, b.Sequence))
+}

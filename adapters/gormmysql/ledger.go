@@ -1,0 +1,193 @@
+package gormmysql
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"gorm.io/gorm"
+
+	"seckill/application/port"
+	"seckill/domain"
+)
+
+// Fates is port.Ledger's.
+func (s *Store) Fates(ctx context.Context, keys []domain.Key) ([]domain.Order, error) {
+	orders, err := fatesInOrder(s.read(ctx), keys)
+	return orders, translate(err)
+}
+
+func fatesInOrder(db *gorm.DB, keys []domain.Key) ([]domain.Order, error) {
+	found, err := fates(db, keys)
+	if err != nil {
+		return nil, err
+	}
+	orders := make([]domain.Order, len(keys))
+	for i, k := range keys {
+		orders[i] = found[k]
+	}
+	return orders, nil
+}
+
+// fates reads the rows of keys. Under READ COMMITTED each statement sees what was committed before it, so a row
+// that made an insert of ours wait is seen here.
+func fates(db *gorm.DB, keys []domain.Key) (map[domain.Key]domain.Order, error) {
+	found := make(map[domain.Key]domain.Order, len(keys))
+	for chunk := range slices.Chunk(keys, keysMax) {
+		var where strings.Builder
+		args := make([]any, 0, 3*len(chunk))
+		for i, k := range chunk {
+			if i > 0 {
+				where.WriteString(" OR ")
+			}
+			where.WriteString("(product_id = ? AND uid = ? AND token = ?)")
+			args = append(args, k.Product(), k.User(), k.Token())
+		}
+		var rows []orderRow
+		if err := db.Where(where.String(), args...).Find(&rows).Error; err != nil {
+			return nil, err
+		}
+		orders, err := ordersOf(rows)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range orders {
+			found[o.Key()] = o
+		}
+	}
+	return found, nil
+}
+
+// Decide is port.Ledger's. It takes no lock on the stock: its rows hold no units, and a rebuild that misses
+// one counts the flow as open until it is told.
+func (s *Store) Decide(ctx context.Context, claims []port.FateClaim) ([]domain.Order, error) {
+	if len(claims) == 0 {
+		return nil, nil
+	}
+	for _, c := range claims {
+		if c.Status != domain.OrderCancelled && c.Status != domain.OrderRejected {
+			return nil, domain.NewError(domain.CodeInvalidRequest, "only a cancelled or rejected fate can be claimed", nil)
+		}
+	}
+	var orders []domain.Order
+	err := s.inTx(ctx, func(tx *gorm.DB) error {
+		rows, err := s.claimed(tx, claims)
+		if err != nil {
+			return err
+		}
+		if err := insert(tx, rows); err != nil {
+			return err
+		}
+		keys := make([]domain.Key, len(claims))
+		for i, c := range claims {
+			keys[i] = c.Key
+		}
+		if orders, err = fatesInOrder(tx, keys); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(orders, domain.Order.IsZero) {
+			return errMoved
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return orders, nil
+}
+
+// claimed makes the rows of claims, the first of each key, in order of the unique key.
+func (s *Store) claimed(tx *gorm.DB, claims []port.FateClaim) ([]orderRow, error) {
+	products := make([]string, len(claims))
+	for i, c := range claims {
+		products[i] = c.Key.Product()
+	}
+	slices.Sort(products)
+	stocks, at, err := s.datedStocks(tx, slices.Compact(products))
+	if err != nil {
+		return nil, err
+	}
+	sorted := slices.Clone(claims)
+	slices.SortStableFunc(sorted, func(a, b port.FateClaim) int { return a.Key.Compare(b.Key) })
+	sorted = slices.CompactFunc(sorted, func(a, b port.FateClaim) bool { return a.Key == b.Key })
+	group := newID()
+	rows := make([]orderRow, len(sorted))
+	for i, c := range sorted {
+		stock, ok := stocks[c.Key.Product()]
+		if !ok {
+			return nil, domain.NewError(domain.CodeProductNotFound, "there is no product "+c.Key.Product(), nil)
+		}
+		rows[i] = orderRow{ID: newID(), Product: c.Key.Product(), User: c.Key.User(), Token: c.Key.Token(),
+			Quantity: c.Quantity, Status: c.Status, FromBirth: true, Epoch: c.Epoch, Sequence: c.Sequence,
+			StockVersion: stock.Version, Attempt: c.Attempt, Group: group, Created: at, Updated: at}
+	}
+	return rows, nil
+}
+
+// datedStocks reads the products that are there, and the database's time.
+func (s *Store) datedStocks(db *gorm.DB, products []string) (map[string]stockRow, utcTime, error) {
+	stocks := make(map[string]stockRow, len(products))
+	var at utcTime
+	for chunk := range slices.Chunk(products, idsMax) {
+		var rows []datedStockRow
+		err := db.Select("product_stock.*, ? AS now_at", s.dialect.now()).Where("product_id IN ?", chunk).Find(&rows).Error
+		if err != nil {
+			return nil, at, err
+		}
+		for _, r := range rows {
+			stocks[r.Row.Product], at = r.Row, r.Now
+		}
+	}
+	return stocks, at, nil
+}
+
+// Untold is port.Outbox's. A row's age is counted from its newest fate, by the database's clock alone.
+func (s *Store) Untold(ctx context.Context, age time.Duration, after string, limit int) ([]domain.Order, error) {
+	var from binaryID
+	if after != "" {
+		var err error
+		if from, err = parseID(after); err != nil {
+			return nil, err
+		}
+	}
+	var rows []orderRow
+	err := s.read(ctx).Where("gate_told = 0 AND id > ? AND updated_at <= ?", from, s.dialect.after(-age)).
+		Order("id").Limit(pageOf(limit)).Find(&rows).Error
+	if err != nil {
+		return nil, translate(err)
+	}
+	return ordersOf(rows)
+}
+
+// MarkTold is port.Outbox's.
+func (s *Store) MarkTold(ctx context.Context, orders []domain.Order) error {
+	if len(orders) == 0 {
+		return nil
+	}
+	return s.inTx(ctx, func(tx *gorm.DB) error { return markTold(tx, orders) })
+}
+
+// markTold names rows by id and fate: a fate that has changed since stays untold. It asks for nothing else,
+// so that the primary key is the only way and ids are locked in one order.
+func markTold(tx *gorm.DB, orders []domain.Order) error {
+	byStatus := map[domain.OrderStatus][]binaryID{}
+	for _, o := range orders {
+		id, err := parseID(o.ID())
+		if err != nil {
+			return err
+		}
+		byStatus[o.Status()] = append(byStatus[o.Status()], id)
+	}
+	for _, status := range []domain.OrderStatus{domain.OrderConfirmed, domain.OrderCancelled, domain.OrderRejected} {
+		ids := byStatus[status]
+		slices.SortFunc(ids, func(a, b binaryID) int { return slices.Compare(a[:], b[:]) })
+		for chunk := range slices.Chunk(ids, idsMax) {
+			err := tx.Table("orders").Where("id IN ? AND status = ?", chunk, status).Update("gate_told", true).Error
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,242 @@
+package contract
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"seckill/application/port"
+	"seckill/domain"
+)
+
+var epochCases = []ledgerTest{
+	{"a sale is put on record once, suspended", catalogCreate},
+	{"products are listed a page at a time", catalogList},
+	{"pausing raises the revision where it differs", catalogPause},
+	{"suspend touches open products alone", epochsSuspend},
+	{"one rebuilder has the lease", epochsLease},
+	{"reopening raises the version and needs the epoch", epochsReopen},
+	{"the lock needs the epoch and a suspended product", epochsLocked},
+	{"what runs under the lock is undone by its error", epochsLockedError},
+	{"rows are walked in order, with and without the lock", epochsRows},
+}
+
+func catalogCreate(c *ledgerCase) {
+	opens := time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)
+	sale, err := domain.NewSale("p", 10, opens, opens.Add(time.Minute), 2)
+	c.ok(err, "sale")
+	stock, created, err := c.Create(c.ctx(), sale, operator)
+	c.ok(err, "create")
+	wantEqual(c, created, true, "created")
+	wantEqual(c, stock.State(), domain.SaleSuspended, "state")
+	wantEqual(c, stock.Epoch(), 0, "epoch")
+	wantEqual(c, stock.OffersAsNew(sale), true, "offers as new")
+	wantEqual(c, c.stock("p"), stock, "the stock as read")
+
+	other, err := domain.NewSale("p", 99, time.Time{}, time.Time{}, 0)
+	c.ok(err, "sale")
+	again, created, err := c.Create(c.ctx(), other, operator)
+	c.ok(err, "create again")
+	wantEqual(c, created, false, "created again")
+	wantEqual(c, again, stock, "the stock as it stands")
+	wantEqual(c, c.stock("nowhere").IsZero(), true, "no such product")
+}
+
+func catalogList(c *ledgerCase) {
+	names := c.products(7)
+	for _, n := range names {
+		c.sale(n, 1)
+	}
+	var seen []string
+	after := ""
+	for {
+		page, err := c.List(c.ctx(), after, 3)
+		c.ok(err, "list")
+		if len(page) == 0 {
+			break
+		}
+		for _, s := range page {
+			seen = append(seen, s.Product())
+		}
+		after = seen[len(seen)-1]
+	}
+	wantEqual(c, slices.Equal(seen, names), true, "all, in order")
+}
+
+func catalogPause(c *ledgerCase) {
+	c.open("p", 10)
+	before := c.stock("p")
+	paused, err := c.SetPaused(c.ctx(), "p", true, operator)
+	c.ok(err, "pause")
+	wantEqual(c, paused.Terms().Paused, true, "paused")
+	wantEqual(c, paused.Terms().Revision, before.Terms().Revision+1, "revision")
+	wantEqual(c, paused.Version(), before.Version(), "version")
+	wantEqual(c, c.stock("p"), paused, "the stock as read")
+	again, err := c.SetPaused(c.ctx(), "p", true, operator)
+	c.ok(err, "pause again")
+	wantEqual(c, again, paused, "the stock after a repeat")
+	_, err = c.SetPaused(c.ctx(), "nowhere", true, operator)
+	wantEqual(c, errors.Is(err, domain.ErrProductNotFound), true, "product not found")
+}
+
+func epochsSuspend(c *ledgerCase) {
+	c.open("a", 1)
+	c.open("b", 1)
+	c.sale("new", 1)
+	version := c.stock("a").Version()
+	c.ok(c.Suspend(c.ctx(), []string{"a", "new", "nowhere"}, "redis forgot", false), "suspend")
+	wantEqual(c, c.stock("a").State(), domain.SaleSuspended, "a")
+	wantEqual(c, c.stock("a").Reason(), "redis forgot", "reason")
+	wantEqual(c, c.stock("a").Version(), version, "version")
+	wantEqual(c, c.stock("b").State(), domain.SaleOpen, "b")
+	c.ok(c.Suspend(c.ctx(), []string{"a"}, "another", false), "suspend again")
+	wantEqual(c, c.stock("a").Reason(), "redis forgot", "the first reason stays")
+	c.ok(c.Suspend(c.ctx(), []string{"b"}, "went back", true), "damaged")
+	wantEqual(c, c.stock("b").State(), domain.SaleDamaged, "b")
+	c.ok(c.Suspend(c.ctx(), []string{"b"}, "again", false), "suspend a damaged one")
+	wantEqual(c, c.stock("b").State(), domain.SaleDamaged, "b is still damaged")
+
+	var names []string
+	suspended, err := c.Suspended(c.ctx())
+	c.ok(err, "suspended")
+	for _, s := range suspended {
+		names = append(names, s.Product())
+	}
+	wantEqual(c, slices.Equal(names, []string{"a", "b", "new"}), true, "all that are not open")
+	_, taken, err := c.TakeAttempt(c.ctx(), "b", "x", time.Minute)
+	c.ok(err, "take attempt")
+	wantEqual(c, taken, false, "an attempt at a damaged product")
+}
+
+func epochsLease(c *ledgerCase) {
+	c.sale("p", 1)
+	first, taken, err := c.TakeAttempt(c.ctx(), "p", "one", time.Minute)
+	c.ok(err, "take attempt")
+	wantEqual(c, taken, true, "the first")
+	wantEqual(c, first.Epoch(), 1, "epoch")
+	_, taken, err = c.TakeAttempt(c.ctx(), "p", "two", time.Minute)
+	c.ok(err, "take attempt")
+	wantEqual(c, taken, false, "the second while the first holds it")
+	wantEqual(c, c.stock("p").Epoch(), 1, "epoch")
+	again, taken, err := c.TakeAttempt(c.ctx(), "p", "one", -time.Second) // run out at once
+	c.ok(err, "take attempt")
+	wantEqual(c, taken, true, "the first again")
+	wantEqual(c, again.Epoch(), 2, "epoch")
+	overtaken, taken, err := c.TakeAttempt(c.ctx(), "p", "two", time.Minute)
+	c.ok(err, "take attempt")
+	wantEqual(c, taken, true, "the second once the lease has run out")
+	wantEqual(c, overtaken.Epoch(), 3, "epoch")
+
+	reopened, err := c.Reopen(c.ctx(), "p", 3)
+	c.ok(err, "reopen")
+	wantEqual(c, reopened, true, "reopened")
+	_, taken, err = c.TakeAttempt(c.ctx(), "p", "two", time.Minute)
+	c.ok(err, "take attempt")
+	wantEqual(c, taken, false, "an attempt at an open product")
+	c.ok(c.Suspend(c.ctx(), []string{"p"}, "again", false), "suspend")
+	_, taken, err = c.TakeAttempt(c.ctx(), "p", "one", time.Minute)
+	c.ok(err, "take attempt")
+	wantEqual(c, taken, true, "the reopening freed the lease")
+	_, taken, err = c.TakeAttempt(c.ctx(), "nowhere", "one", time.Minute)
+	c.ok(err, "take attempt")
+	wantEqual(c, taken, false, "an attempt at nothing")
+}
+
+func epochsReopen(c *ledgerCase) {
+	created := c.sale("p", 10)
+	stock, _, err := c.TakeAttempt(c.ctx(), "p", "one", time.Minute)
+	c.ok(err, "take attempt")
+	reopened, err := c.Reopen(c.ctx(), "p", stock.Epoch()-1)
+	c.ok(err, "reopen by another epoch")
+	wantEqual(c, reopened, false, "reopened by another epoch")
+	reopened, err = c.Reopen(c.ctx(), "p", stock.Epoch())
+	c.ok(err, "reopen")
+	wantEqual(c, reopened, true, "reopened")
+	now := c.stock("p")
+	wantEqual(c, now.State(), domain.SaleOpen, "state")
+	wantEqual(c, now.Reason(), "", "reason")
+	wantEqual(c, now.Version(), created.Version()+1, "version")
+	reopened, err = c.Reopen(c.ctx(), "p", stock.Epoch())
+	c.ok(err, "reopen again")
+	wantEqual(c, reopened, false, "reopened again")
+	wantEqual(c, c.stock("p"), now, "the stock after a repeat")
+}
+
+func epochsLocked(c *ledgerCase) {
+	c.open("p", 10)
+	order := c.apply(c.item("p", "u", "t", 1, 1, 1)).Replies[0].Order
+	never := func(port.LockedStock) error { c.Error("called"); return nil }
+	done, err := c.Locked(c.ctx(), "p", 1, never)
+	c.ok(err, "locked while open")
+	wantEqual(c, done, false, "locked while open")
+	c.ok(c.Suspend(c.ctx(), []string{"p"}, "test", false), "suspend")
+	done, err = c.Locked(c.ctx(), "p", 7, never)
+	c.ok(err, "locked by another epoch")
+	wantEqual(c, done, false, "locked by another epoch")
+	done, err = c.Locked(c.ctx(), "p", 1, func(l port.LockedStock) error {
+		wantEqual(c, l.Stock(), c.stock("p"), "stock")
+		fates, err := l.Fates([]domain.Key{order.Key(), c.key("p", "nobody", "t")})
+		c.ok(err, "fates")
+		wantEqual(c, fates[0], order, "fate")
+		wantEqual(c, fates[1].IsZero(), true, "no fate")
+		untold, err := l.Untold(10)
+		c.ok(err, "untold")
+		wantEqual(c, len(untold), 1, "untold")
+		return l.MarkTold(untold)
+	})
+	c.ok(err, "locked")
+	wantEqual(c, done, true, "locked")
+	wantEqual(c, c.fate(order.Key()).GateTold(), true, "told")
+}
+
+func epochsLockedError(c *ledgerCase) {
+	c.open("p", 10)
+	order := c.apply(c.item("p", "u", "t", 1, 1, 1)).Replies[0].Order
+	c.ok(c.Suspend(c.ctx(), []string{"p"}, "test", false), "suspend")
+	failure := errors.New("gate moved")
+	done, err := c.Locked(c.ctx(), "p", 1, func(l port.LockedStock) error {
+		c.ok(l.MarkTold([]domain.Order{order}), "mark told")
+		return failure
+	})
+	wantEqual(c, errors.Is(err, failure), true, "its own error")
+	wantEqual(c, done, false, "done")
+	wantEqual(c, c.fate(order.Key()).GateTold(), false, "told")
+	c.apply(c.item("p", "v", "t", 1, 1, 2)) // the lock is free
+}
+
+func epochsRows(c *ledgerCase) {
+	c.open("p", 100)
+	c.open("other", 100)
+	for _, prefix := range []string{"a", "b", "c"} {
+		c.apply(append(c.items("p", prefix, 5), c.items("other", prefix, 2)...)...)
+	}
+	c.ok(c.Suspend(c.ctx(), []string{"p"}, "test", false), "suspend")
+	walk := func(rows func(port.RowCursor, int) ([]domain.Order, port.RowCursor, error)) []domain.Order {
+		var all []domain.Order
+		var cursor port.RowCursor
+		for {
+			page, next, err := rows(cursor, 4)
+			c.ok(err, "rows")
+			if len(page) == 0 {
+				wantEqual(c, next, cursor, "the cursor at the end")
+				return all
+			}
+			all, cursor = append(all, page...), next
+		}
+	}
+	free := walk(func(after port.RowCursor, limit int) ([]domain.Order, port.RowCursor, error) {
+		return c.Rows(c.ctx(), "p", after, limit)
+	})
+	wantEqual(c, len(free), 15, "rows")
+	for i := 1; i < len(free); i++ {
+		a, b := free[i-1], free[i]
+		ordered := a.StockVersion() < b.StockVersion() || a.StockVersion() == b.StockVersion() && a.ID() < b.ID()
+		wantEqual(c, ordered, true, "in order")
+	}
+	done, err := c.Locked(c.ctx(), "p", 1, func(l port.LockedStock) error {
+		wantEqual(c, slices.Equal(walk(l.Rows), free), true, "the same under the lock")
+		return nil
+	})
+	c.ok(err, "locked")
+	wantEqual(c, done, true, "locked")
+}
