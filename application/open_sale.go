@@ -12,21 +12,13 @@ import (
 // OpenSale puts a product on sale.
 type OpenSale struct {
 	catalog port.Catalog
-	builder gateBuilder
+	rebuild *RebuildStock
 	log     *slog.Logger
 }
 
-type gateBuilder interface {
-	BuildNew(ctx context.Context, product string) error
-}
-
-// NewOpenSale wires the use case; builder is RebuildStock.
-func NewOpenSale(catalog port.Catalog, builder *RebuildStock, log *slog.Logger) *OpenSale {
-	return newOpenSale(catalog, builder, log)
-}
-
-func newOpenSale(catalog port.Catalog, builder gateBuilder, log *slog.Logger) *OpenSale {
-	return &OpenSale{catalog: catalog, builder: builder, log: log}
+// NewOpenSale wires the use case.
+func NewOpenSale(catalog port.Catalog, rebuild *RebuildStock, log *slog.Logger) *OpenSale {
+	return &OpenSale{catalog: catalog, rebuild: rebuild, log: log}
 }
 
 // Open puts the sale on record and builds its gate. created is false when the same sale was there
@@ -44,7 +36,7 @@ func (o *OpenSale) Open(ctx context.Context, sale domain.Sale, audit port.Audit)
 		}
 		return stock, false, nil
 	}
-	if err := o.builder.BuildNew(ctx, sale.Product()); err != nil {
+	if err := o.rebuild.BuildNew(ctx, sale.Product()); err != nil {
 		o.log.Warn("a new sale has to wait for its gate", "event", "build_late", "product", sale.Product(), "error", err)
 		return stock, true, nil
 	}

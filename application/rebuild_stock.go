@@ -59,7 +59,7 @@ type RebuildStock struct {
 	gate    port.GateAdmin
 	flows   port.OpenFlows
 	drainer port.Drainer
-	lease   leaseRefresher
+	lease   *Lease
 	cfg     RebuildConfig
 	log     *slog.Logger
 
@@ -74,10 +74,6 @@ type RebuildStock struct {
 	once                     sync.Once
 	cancel                   context.CancelFunc
 	workers                  sync.WaitGroup
-}
-
-type leaseRefresher interface {
-	Refresh(ctx context.Context) error
 }
 
 // suspicionStage is how far a product has come.
@@ -107,11 +103,6 @@ var (
 // NewRebuildStock wires the use case; lease is read again after each reopening.
 func NewRebuildStock(epochs port.Epochs, catalog port.Catalog, gate port.GateAdmin, flows port.OpenFlows,
 	drainer port.Drainer, lease *Lease, cfg RebuildConfig, log *slog.Logger) *RebuildStock {
-	return newRebuildStock(epochs, catalog, gate, flows, drainer, lease, cfg, log)
-}
-
-func newRebuildStock(epochs port.Epochs, catalog port.Catalog, gate port.GateAdmin, flows port.OpenFlows,
-	drainer port.Drainer, lease leaseRefresher, cfg RebuildConfig, log *slog.Logger) *RebuildStock {
 	return &RebuildStock{epochs: epochs, catalog: catalog, gate: gate, flows: flows, drainer: drainer, lease: lease,
 		cfg: cfg, log: log, pending: make(map[string]*suspicion), changed: make(chan struct{}),
 		wakeSuspend: make(chan struct{}, 1), wakeRebuild: make(chan struct{}, 1)}

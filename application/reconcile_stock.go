@@ -90,7 +90,7 @@ func (r *ReconcileStock) Reconcile(ctx context.Context, request ReconcileRequest
 			return ReconcileReport{}, err
 		}
 	}
-	runErr := run.walk(ctx, request.Product, products)
+	runErr := run.walk(ctx, products)
 	run.report.FinishedAt = r.clock.Now().UTC()
 	if runErr != nil && !run.repairs {
 		return ReconcileReport{}, runErr
@@ -222,7 +222,7 @@ func (r *reconciliation) scope(ctx context.Context, request ReconcileRequest) ([
 			products = append(products, a.Product)
 		}
 	}
-	if err := r.walk(ctx, request.Product, products); err != nil {
+	if err := r.walk(ctx, products); err != nil {
 		return nil, err
 	}
 	for id, found := range r.plan {
@@ -241,18 +241,15 @@ func (r *reconciliation) reset() {
 	r.report.Products, r.report.Flows, r.report.Orders, r.report.Capped = 0, 0, 0, false
 }
 
-// walk goes through the products, or all where products is nil; only limits what belongs to none of
-// them in particular.
-func (r *reconciliation) walk(ctx context.Context, only string, products []string) error {
+// walk goes through the products, or all where products is nil.
+func (r *reconciliation) walk(ctx context.Context, products []string) error {
 	if products != nil {
 		for _, p := range products {
 			if err := r.product(ctx, p); err != nil {
 				return fmt.Errorf("reconcile %s: %w", p, err)
 			}
 		}
-		return r.untold(ctx, func(product string) bool {
-			return slices.Contains(products, product) && (only == "" || only == product)
-		})
+		return r.untold(ctx, func(product string) bool { return slices.Contains(products, product) })
 	}
 	for after := ""; ; {
 		stocks, err := r.eyes.Catalog.List(ctx, after, r.cfg.PageMax)
