@@ -68,15 +68,19 @@ func (b *beat) run(ctx context.Context) {
 func (b *beat) round(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, b.limit)
 	defer cancel()
-	defer logPanic(b.log, "a round panicked")
+	defer logPanic(b.log, "round")
 	b.do(ctx)
 }
 
 // logPanic is deferred where a panic must not go further.
-func logPanic(log *slog.Logger, what string) {
+func logPanic(log *slog.Logger, where string) {
 	if cause := recover(); cause != nil {
-		log.Error(what, "event", "panic", "error", fmt.Sprint(cause), "stack", string(debug.Stack()))
+		reportPanic(log, where, cause)
 	}
+}
+
+func reportPanic(log *slog.Logger, where string, cause any) {
+	log.Error("a panic was caught", "event", "panic", "where", where, "error", fmt.Sprint(cause), "stack", string(debug.Stack()))
 }
 
 // sparse lets one through each second, so that an outage does not fill the log.

@@ -31,8 +31,9 @@ func (c *ConfirmDeductions) Confirm(ctx context.Context, batch domain.Batch) dom
 		return domain.VerdictRollback // every one of them was released or refused
 	case domain.BatchWarmup:
 		return domain.VerdictRollback
+	default:
+		return domain.VerdictUnknown // a barrier is left to its check-back; a withdrawal to a version that knows it
 	}
-	return domain.VerdictUnknown // a barrier is left to its check-back; a withdrawal to a version that knows it
 }
 
 func keysOf(items []domain.Deduction) []domain.Key {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -114,7 +113,7 @@ func (d *DeductStock) Deduct(ctx context.Context, command domain.DeductCommand) 
 
 // deduct is the first stage: one call of the gate for all that waited.
 func (d *DeductStock) deduct(batch []*purchase) {
-	defer d.answerPanic(batch, "the deduct stage panicked", errUnknown)
+	defer d.answerPanic(batch, "deduct stage", errUnknown)
 	batch = d.admit(batch)
 	if len(batch) == 0 {
 		return
@@ -179,6 +178,7 @@ func (d *DeductStock) answerReply(batch []*purchase, i int, r port.DeductReply) 
 			p.done <- answer{err: errRebuilding}
 		}
 		return
+	default:
 	}
 	receipt, err := receiptOf(p.item.Command, r)
 	answerAt(batch, i, answer{receipt, err})
@@ -209,8 +209,9 @@ func receiptOf(c domain.DeductCommand, r port.DeductReply) (Receipt, error) {
 		return Receipt{}, domain.ErrLimitReached
 	case port.DeductNotEnough:
 		return Receipt{}, domain.NewError(domain.CodeStockNotEnough, fmt.Sprintf("%d left", r.Remaining), nil)
+	default:
+		return Receipt{}, errUnknown // the safe answer: the script may have run
 	}
-	return Receipt{}, errUnknown // the safe answer: the script may have run
 }
 
 // statusOfFlow is the order's status as the gate alone knows it; empty where it knows nothing.
@@ -224,14 +225,15 @@ func statusOfFlow(s domain.FlowState) string {
 		return OrderCancelled
 	case domain.FlowRefused:
 		return OrderRejected
+	default:
+		return ""
 	}
-	return ""
 }
 
 // send is the second stage: one message for all that was accepted meanwhile. Whatever happens to
 // it, the flows are in the open set, and the relay finishes them.
 func (d *DeductStock) send(batch []*purchase) {
-	defer d.answerPanic(batch, "the send stage panicked", errUnknown)
+	defer d.answerPanic(batch, "send stage", errUnknown)
 	items := make([]domain.Deduction, len(batch)) // its own: the sending may outlive this call
 	for i, p := range batch {
 		items[i] = p.flow
@@ -259,7 +261,7 @@ func (d *DeductStock) send(batch []*purchase) {
 // lane, so that a slow database holds up nobody else; what it learns lives about a second, so
 // that a flood of unknown ids costs one small query a batch at most.
 func (d *DeductStock) lookUp(batch []*purchase) {
-	defer d.answerPanic(batch, "the look-up stage panicked", errRebuilding)
+	defer d.answerPanic(batch, "look-up stage", errRebuilding)
 	d.learn(batch)
 	now := time.Now()
 	for i, p := range batch {
@@ -309,9 +311,9 @@ func (d *DeductStock) learn(batch []*purchase) {
 }
 
 // answerPanic is deferred by a stage, so that its panic ends neither the lane nor a caller's wait.
-func (d *DeductStock) answerPanic(batch []*purchase, what string, err error) {
+func (d *DeductStock) answerPanic(batch []*purchase, stage string, err error) {
 	if cause := recover(); cause != nil {
-		d.log.Error(what, "event", "panic", "error", fmt.Sprint(cause), "stack", string(debug.Stack()))
+		reportPanic(d.log, stage, cause)
 	}
 	answerRest(batch, err)
 }

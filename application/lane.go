@@ -152,7 +152,7 @@ func (l *lane) run(queue <-chan *purchase, countMax, bytesMax int, work func([]*
 	var left *purchase // did not fit into the last batch
 	for {
 		first := left
-		if left = nil; first == nil {
+		if first == nil {
 			var more bool
 			if first, more = <-queue; !more {
 				return

@@ -2,7 +2,6 @@ package application_test
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"sync"
 	"testing"
@@ -13,7 +12,7 @@ import (
 	"seckill/domain"
 )
 
-var quietLog = slog.New(slog.NewTextHandler(io.Discard, nil))
+var quietLog = slog.New(slog.DiscardHandler)
 
 // suspectList keeps what was suspected, in order.
 type suspectList struct {

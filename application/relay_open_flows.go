@@ -109,26 +109,26 @@ func (r *RelayOpenFlows) Name() string { return "relay" }
 // round tells what is untold, and finishes flows that have been open too long.
 func (r *RelayOpenFlows) round(ctx context.Context) {
 	if err := r.tellAgain(ctx); err != nil {
-		r.warn("untold fates wait", err)
+		r.warn(ctx, "untold fates", err)
 	}
 	old, err := r.oldFlows(ctx)
 	if err != nil {
-		r.warn("open flows could not be read", err)
+		r.warn(ctx, "open flows, not read", err)
 	}
 	held := len(old) > 0 && r.heldOff(ctx)
 	for len(old) > 0 {
 		n := min(len(old), r.cfg.PageMax)
 		if err := r.finish(ctx, old[:n], held); err != nil {
-			r.warn("open flows wait", err)
+			r.warn(ctx, "open flows", err)
 			return
 		}
 		old = old[n:]
 	}
 }
 
-func (r *RelayOpenFlows) warn(what string, err error) {
+func (r *RelayOpenFlows) warn(ctx context.Context, what string, err error) {
 	if r.quietLog.pass() {
-		r.log.Warn(what, "event", "relay_waits", "error", err)
+		r.log.WarnContext(ctx, "the relay waits", "event", "relay_waits", "what", what, "error", err)
 	}
 }
 
@@ -145,7 +145,7 @@ func (r *RelayOpenFlows) tellAgain(ctx context.Context) error {
 		if full {
 			r.untold = orders[len(orders)-1].ID()
 		}
-		if _, err := r.teller.tell(ctx, orders); err != nil || !full {
+		if err := r.teller.tell(ctx, orders); err != nil || !full {
 			return err
 		}
 	}
@@ -276,7 +276,7 @@ func (r *RelayOpenFlows) finish(ctx context.Context, old []domain.Flow, held boo
 			due = append(due, domain.DeductionOf(f))
 		}
 	}
-	if _, err := r.teller.tell(ctx, decided); err != nil {
+	if err := r.teller.tell(ctx, decided); err != nil {
 		return err
 	}
 	if held {
@@ -323,7 +323,7 @@ func (r *RelayOpenFlows) send(ctx context.Context, items []domain.Deduction) err
 	if result != port.SendCommitted {
 		return domain.NewError(domain.CodeOutcomeUnknown, "flows that were sent again", err)
 	}
-	r.log.Info("open flows were sent again", "event", "sent_again", "flows", len(items))
+	r.log.InfoContext(ctx, "open flows were sent again", "event", "sent_again", "flows", len(items))
 	return nil
 }
 
@@ -335,6 +335,6 @@ func (r *RelayOpenFlows) count(key domain.Key) {
 	if t.count < 16 {
 		pause = min(pause, r.cfg.OpenAge<<t.count)
 	}
-	pause = pause/2 + rand.N(pause/2+1)
+	pause = pause/2 + rand.N(pause/2+1) //nolint:gosec // chance, not a secret
 	r.tries.Add(key, tries{t.count + 1, time.Now().Add(pause)})
 }

@@ -49,7 +49,7 @@ func (r *ReplayParked) round(ctx context.Context) {
 	for range r.cfg.PagesMax {
 		full, done, err := r.page(ctx)
 		if err != nil {
-			r.log.Warn("parked messages could not be replayed", "event", "replay_failed", "error", err)
+			r.log.WarnContext(ctx, "parked messages could not be replayed", "event", "replay_failed", "error", err)
 			return
 		}
 		if !full || done == 0 {
@@ -68,7 +68,7 @@ func (r *ReplayParked) page(ctx context.Context) (full bool, done int, err error
 	for _, p := range parked {
 		batch, err := r.decode(p.Body)
 		if err != nil {
-			r.log.Warn("a parked message cannot be read", "event", "replay_unreadable", "parked", p.ID, "error", err)
+			r.log.WarnContext(ctx, "a parked message cannot be read", "event", "replay_unreadable", "parked", p.ID, "error", err)
 			continue
 		}
 		ids = append(ids, p.ID)

@@ -33,7 +33,7 @@ func (r *ResolveDeductions) Resolve(ctx context.Context, batch domain.Batch) dom
 		return domain.VerdictRollback
 	case batch.Kind == domain.BatchBarrier:
 		if err := r.barriers.MarkBarrier(ctx, batch.ID, placeCheck); err != nil {
-			return r.unknown("a barrier could not be noted", err)
+			return r.unknown(ctx, "a barrier could not be noted", err)
 		}
 		return domain.VerdictCommit
 	case batch.Kind != domain.BatchDeduct:
@@ -41,7 +41,7 @@ func (r *ResolveDeductions) Resolve(ctx context.Context, batch domain.Batch) dom
 	}
 	replies, err := r.gate.Check(ctx, keysOf(batch.Items))
 	if err != nil {
-		return r.unknown("the gate could not be asked", err)
+		return r.unknown(ctx, "the gate could not be asked", err)
 	}
 	if batch.Plain {
 		return r.plain(ctx, batch, replies)
@@ -85,7 +85,7 @@ func (r *ResolveDeductions) plain(ctx context.Context, batch domain.Batch, repli
 	}
 	rows, err := r.ledger.Decide(ctx, claims)
 	if err != nil {
-		return r.unknown("a tombstone could not be written", err)
+		return r.unknown(ctx, "a tombstone could not be written", err)
 	}
 	verdict := domain.VerdictRollback
 	fates := make([]domain.Fate, len(rows))
@@ -105,7 +105,7 @@ func rejection(item domain.Deduction) port.FateClaim {
 		Epoch: item.Epoch, Sequence: item.Sequence, Attempt: item.Attempt}
 }
 
-func (r *ResolveDeductions) unknown(what string, err error) domain.Verdict {
-	r.log.Warn(what+"; the broker asks again", "event", "check_unknown", "error", err)
+func (r *ResolveDeductions) unknown(ctx context.Context, why string, err error) domain.Verdict {
+	r.log.WarnContext(ctx, "a check-back is left unknown; the broker asks again", "event", "check_unknown", "why", why, "error", err)
 	return domain.VerdictUnknown
 }

@@ -18,11 +18,11 @@ const (
 	parkedDetailMax = 500
 )
 
-// Encode writes a batch as a message, and Decode reads one; the wire form is the adapters'.
-type (
-	Encode func(domain.Batch) ([]byte, error)
-	Decode func([]byte) (domain.Batch, error)
-)
+// Encode writes a batch as a message; the wire form is the adapters'.
+type Encode func(domain.Batch) ([]byte, error)
+
+// Decode reads what Encode wrote.
+type Decode func([]byte) (domain.Batch, error)
 
 // SettleConfig bounds a settlement.
 type SettleConfig struct {
@@ -137,8 +137,8 @@ func (s *SettleDeductions) settle(ctx context.Context, deliveries []port.Deliver
 		pieces = pieces[n:]
 	}
 	s.adopt(ctx, g)
-	if _, err := s.teller.tell(ctx, g.orders); err != nil {
-		s.log.Warn("told orders could not be marked; the relay tells them again", "event", "mark_told_failed", "error", err)
+	if err := s.teller.tell(ctx, g.orders); err != nil {
+		s.log.WarnContext(ctx, "told orders could not be marked; the relay tells them again", "event", "mark_told_failed", "error", err)
 	}
 	return g
 }
@@ -319,7 +319,7 @@ func (s *SettleDeductions) park(ctx context.Context, parked []port.Parked) error
 	}
 	s.parked.Add(int64(len(parked)))
 	for _, p := range parked {
-		s.log.Warn("a message is parked", "event", "parked", "reason", p.Reason, "detail", p.Detail,
+		s.log.WarnContext(ctx, "a message is parked", "event", "parked", "reason", p.Reason, "detail", p.Detail,
 			"product", p.Product, "message", p.Origin.MessageID)
 	}
 	return nil

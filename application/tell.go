@@ -16,12 +16,11 @@ type teller struct {
 }
 
 // tell gives the gate the fates of orders in one call and marks those that it acknowledged and that
-// were not marked yet. refused names the products whose gate took nothing now: it has no record,
-// or has forgotten something. What was not acknowledged stays in the outbox. The error has
+// were not marked yet. What was not acknowledged stays in the outbox. The error has
 // domain.CodeUnavailable: the marks are missing, and telling again changes nothing at the gate.
-func (t teller) tell(ctx context.Context, orders []domain.Order) (refused []string, err error) {
+func (t teller) tell(ctx context.Context, orders []domain.Order) error {
 	if len(orders) == 0 {
-		return nil, nil
+		return nil
 	}
 	fates := make([]domain.Fate, len(orders))
 	for i, o := range orders {
@@ -29,22 +28,18 @@ func (t teller) tell(ctx context.Context, orders []domain.Order) (refused []stri
 	}
 	var told []domain.Order
 	for i, outcome := range t.gate.Tell(ctx, fates) {
-		product := orders[i].Key().Product()
-		switch outcome {
-		case port.TellSuspect:
-			t.suspects.Suspect(product, "the gate and an order's fate disagree")
-		case port.TellNotNow:
-			refused = append(refused, product)
+		if outcome == port.TellSuspect {
+			t.suspects.Suspect(orders[i].Key().Product(), "the gate and an order's fate disagree")
 		}
 		if (outcome == port.TellDone || outcome == port.TellSuspect) && !orders[i].GateTold() {
 			told = append(told, orders[i])
 		}
 	}
 	if len(told) == 0 {
-		return refused, nil
+		return nil
 	}
 	if err := t.outbox.MarkTold(ctx, told); err != nil {
-		return refused, fmt.Errorf("mark %d orders as told: %w", len(told), err)
+		return fmt.Errorf("mark %d orders as told: %w", len(told), err)
 	}
-	return refused, nil
+	return nil
 }

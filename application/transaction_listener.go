@@ -43,7 +43,7 @@ func (l *TransactionListener) ask(ctx context.Context, batch domain.Batch,
 	go func() {
 		said := domain.VerdictUnknown // stays so after a panic
 		defer func() { verdict <- said }()
-		defer logPanic(l.resolve.log, "the transaction listener panicked")
+		defer logPanic(l.resolve.log, "transaction listener")
 		said = answer(ctx, batch)
 	}()
 	select {
