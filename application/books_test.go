@@ -45,7 +45,9 @@ func (b *books) enter(method string) error {
 	return nil
 }
 
-func (b *books) note(format string, args ...any) { b.calls = append(b.calls, fmt.Sprintf(format, args...)) }
+func (b *books) note(format string, args ...any) {
+	b.calls = append(b.calls, fmt.Sprintf(format, args...))
+}
 
 func (b *books) count(prefix string) (n int) {
 	b.mu.Lock()
@@ -434,7 +436,9 @@ func (l lockedBooks) Rows(after port.RowCursor, limit int) ([]domain.Order, port
 	return orders, next, nil
 }
 
-func (l lockedBooks) Fates(keys []domain.Key) ([]domain.Order, error) { return l.b.fatesLocked(keys), nil }
+func (l lockedBooks) Fates(keys []domain.Key) ([]domain.Order, error) {
+	return l.b.fatesLocked(keys), nil
+}
 
 func (l lockedBooks) Untold(limit int) ([]domain.Order, error) {
 	var orders []domain.Order

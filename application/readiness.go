@@ -3,6 +3,7 @@ package application
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -27,7 +28,7 @@ func DefaultReadinessConfig() ReadinessConfig {
 
 // Readiness says whether the parts that the service needs can be reached.
 type Readiness struct {
-	checks map[string]func(context.Context) error
+	checks map[string]*partCheck
 	cfg    ReadinessConfig
 
 	mu     sync.Mutex
@@ -37,9 +38,20 @@ type Readiness struct {
 	lastOK map[string]time.Time
 }
 
+// partCheck is one part's check. One that ignores its time is left behind and not begun again until it
+// has come back, so that a part which hangs costs one goroutine and no more.
+type partCheck struct {
+	ask     func(context.Context) error
+	running atomic.Bool
+}
+
 // NewReadiness takes a check for each part, by name: gate, broker, ledger.
 func NewReadiness(checks map[string]func(context.Context) error, cfg ReadinessConfig) *Readiness {
-	return &Readiness{checks: checks, cfg: cfg, lastOK: make(map[string]time.Time, len(checks))}
+	r := &Readiness{checks: make(map[string]*partCheck, len(checks)), cfg: cfg, lastOK: make(map[string]time.Time, len(checks))}
+	for name, ask := range checks {
+		r.checks[name] = &partCheck{ask: ask}
+	}
+	return r
 }
 
 // Check gives the parts by name, and whether all are well. Callers at the same time share one look,
@@ -61,12 +73,21 @@ func (r *Readiness) look(ctx context.Context) {
 		name string
 		err  error
 	}
-	results := make(chan result, len(r.checks)) // a check that ignores its time is left behind, not waited for
+	results := make(chan result, len(r.checks))
+	asked := 0
 	for name, check := range r.checks {
-		go func() { results <- result{name, check(ctx)} }()
+		if !check.running.CompareAndSwap(false, true) {
+			continue
+		}
+		asked++
+		go func() {
+			err := check.ask(ctx)
+			check.running.Store(false)
+			results <- result{name, err}
+		}()
 	}
 	parts := make(map[string]PartStatus, len(r.checks))
-	for range r.checks {
+	for range asked {
 		select {
 		case got := <-results:
 			parts[got.name] = PartStatus{OK: got.err == nil}

@@ -412,7 +412,7 @@ func (r *reconciliation) tell(ctx context.Context, found []*discovery) error {
 	for i, d := range found {
 		orders[i] = d.order
 	}
-	if _, err := r.teller.tell(ctx, orders); err != nil {
+	if err := r.teller.tell(ctx, orders); err != nil {
 		return err
 	}
 	replies, err := r.eyes.Gate.Check(ctx, keysOfOrders(orders))
