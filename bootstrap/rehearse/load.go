@@ -29,6 +29,7 @@ func (r *rehearsal) load(ctx context.Context) error {
 	done := make(chan struct{})
 	var watch sync.WaitGroup
 	watch.Go(func() { r.watchSilence(cancel, done) })
+	watch.Go(func() { r.watchRows(ctx, done) })
 	var err error
 	if r.cfg.Rate > 0 {
 		err = r.openLoop(ctx)

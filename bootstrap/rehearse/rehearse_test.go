@@ -107,6 +107,25 @@ func TestADishonestShopIsCaught(t *testing.T) {
 	}
 }
 
+func TestTimeToRowsDoesNotWaitForTheLastRefusal(t *testing.T) {
+	t.Parallel()
+	s := &shop{}
+	s.reply = func(n int64) {
+		if n != 250 { // all 60 units have long been sold
+			return
+		}
+		seen := s.looks.Load()
+		for end := time.Now().Add(20 * time.Second); s.looks.Load() < seen+3 && time.Now().Before(end); {
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(time.Second)
+	}
+	r := run(t, config(open(t, s)))
+	if r.SecondsToRows == nil || *r.SecondsToRows > r.LoadSeconds-1 {
+		t.Errorf("rows after %v s of a load of %.1f s", r.SecondsToRows, r.LoadSeconds)
+	}
+}
+
 func TestOpenLoopLatencyCountsFromThePlannedTime(t *testing.T) {
 	t.Parallel()
 	s := &shop{stalls: 600 * time.Millisecond}

@@ -85,12 +85,13 @@ func (r *rehearsal) report() Report {
 	}
 	p.RealRate = perSecond(p.Asked, p.LoadSeconds)
 	p.RefusedPerSecond = perSecond(p.Refused, p.LoadSeconds)
-	if last := r.tally.lastAccepted.Load(); last > 0 {
-		p.AcceptedPerSecond = perSecond(p.Accepted, time.Unix(0, last).Sub(r.loadStart).Seconds())
-	}
-	if r.rowsAfter != nil {
-		s := r.rowsAfter.Seconds()
-		p.SecondsToRows = &s
+	if n := r.tally.lastAccepted.Load(); n > 0 {
+		last := time.Unix(0, n)
+		p.AcceptedPerSecond = perSecond(p.Accepted, last.Sub(r.loadStart).Seconds())
+		if r.rowsAt.After(last) {
+			s := r.rowsAt.Sub(last).Seconds()
+			p.SecondsToRows = &s
+		}
 	}
 	p.Orders, p.Confirmed, p.Units = r.counted()
 	p.Holds = !slices.ContainsFunc(p.Invariants, func(i application.InvariantResult) bool { return i.Verdict != holds })

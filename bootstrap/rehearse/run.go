@@ -28,7 +28,7 @@ type rehearsal struct {
 	stopped            error // why not everybody asked
 	unread             error // why the service's own word is missing
 
-	rowsAfter     *time.Duration // from the last acceptance until no flow was open; nil: not seen
+	rowsAt        time.Time // the first look after the last acceptance that found no open flow
 	verifications []*application.Verification
 	confirmedOf   []atomic.Int64 // confirmed orders read back, by product
 }

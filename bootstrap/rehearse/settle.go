@@ -11,6 +11,7 @@ import (
 )
 
 const (
+	loadLook   = 200 * time.Millisecond
 	drainLook  = 50 * time.Millisecond
 	secondLook = 200 * time.Millisecond
 )
@@ -46,15 +47,12 @@ func (r *rehearsal) drain(ctx context.Context) error {
 			return err
 		}
 		over := time.Now().After(deadline)
-		empty := r.noOpenFlows(ctx)
-		if empty && r.rowsAfter == nil {
-			r.rowsArrived()
-		}
+		empty := r.lookForRows(ctx)
 		// The pipeline is the whole service's: other sales may keep it busy for ever.
 		if empty || over || time.Since(lastVerify) > time.Second {
 			drained, err := r.verify(ctx, over)
-			if drained && r.rowsAfter == nil {
-				r.rowsArrived()
+			if drained {
+				r.rowsArrived(time.Now())
 			}
 			if drained || over {
 				return err
@@ -65,17 +63,38 @@ func (r *rehearsal) drain(ctx context.Context) error {
 	}
 }
 
-func (r *rehearsal) noOpenFlows(ctx context.Context) bool {
-	p, err := r.doors.pipeline(ctx)
-	return err == nil && p.OpenFlows != nil && *p.OpenFlows == 0
+// watchRows looks for the moment at which all rows were there while refusals still go on.
+func (r *rehearsal) watchRows(ctx context.Context, done <-chan struct{}) {
+	tick := time.NewTicker(loadLook)
+	defer tick.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-tick.C:
+			r.lookForRows(ctx)
+		}
+	}
 }
 
-func (r *rehearsal) rowsArrived() {
-	var d time.Duration
-	if last := r.tally.lastAccepted.Load(); last > 0 {
-		d = max(0, time.Since(time.Unix(0, last)))
+// lookForRows says whether the service has no flow without its row.
+func (r *rehearsal) lookForRows(ctx context.Context) bool {
+	asked := time.Now()
+	p, err := r.doors.pipeline(ctx)
+	if err != nil || p.OpenFlows == nil || *p.OpenFlows != 0 {
+		return false
 	}
-	r.rowsAfter = &d
+	r.rowsArrived(asked)
+	return true
+}
+
+// rowsArrived keeps now as the time when all rows were there, if a look that began at a time
+// saw everything accepted so far and an earlier one had not.
+func (r *rehearsal) rowsArrived(looked time.Time) {
+	last := time.Unix(0, r.tally.lastAccepted.Load())
+	if looked.After(last) && !r.rowsAt.After(last) {
+		r.rowsAt = time.Now()
+	}
 }
 
 // verify asks the service about each product that is not known to be drained, and stops at the

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,6 +29,7 @@ type shop struct {
 	reply           func(n int64) // called for each purchase
 
 	mu        sync.Mutex
+	looks     atomic.Int64 // at the pipeline
 	products  map[string]*stock
 	purchases int64
 	stallOnce sync.Once
@@ -94,6 +96,7 @@ func (s *shop) view(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (s *shop) pipeline(w http.ResponseWriter, _ *http.Request) {
+	s.looks.Add(1)
 	var open int64
 	if s.neverDrains {
 		open = 1

@@ -39,7 +39,7 @@ type tally struct {
 	repeats                           atomic.Int64 // asked again on purpose and answered
 	judged                            atomic.Int64 // orders read back
 	lastDefinite                      atomic.Int64 // unix nanoseconds
-	lastAccepted                      atomic.Int64
+	lastAccepted                      atomic.Int64 // unix nanoseconds; of an order without a row yet
 	mostLate                          atomic.Int64 // nanoseconds behind the plan
 
 	mu      sync.Mutex
@@ -67,7 +67,7 @@ func (t *tally) request(a answer) {
 	if a.kind != unknown {
 		now := time.Now().UnixNano()
 		t.lastDefinite.Store(now)
-		if a.kind == accepted {
+		if a.kind == accepted && (a.fresh || a.order.Status == application.OrderPending) {
 			t.lastAccepted.Store(now)
 		}
 	}

@@ -1,0 +1,140 @@
+package bootstrap
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"go.uber.org/dig"
+	"go.uber.org/fx"
+	"go.uber.org/fx/fxevent"
+
+	"seckill/adapters/echohttp"
+	"seckill/application"
+)
+
+// startTimeout bounds a start; the embedded profile's cold road is part of it.
+const startTimeout = 2 * time.Minute
+
+// Services are what commands ask of a started graph.
+type Services struct {
+	fx.In
+	OpenSale  *application.OpenSale
+	Verify    *application.VerifyBooks
+	Reconcile *application.ReconcileStock
+	Tokens    *echohttp.Tokens
+	Doors     *doors `optional:"true"`
+}
+
+// App is one wired service.
+type App struct {
+	Services
+	config  Config
+	log     *slog.Logger
+	fx      *fx.App
+	closers *closers
+}
+
+// closers close what constructors opened, last first, whether or not the graph was started.
+type closers struct{ all []func() error }
+
+func (c *closers) add(f func() error) { c.all = append(c.all, f) }
+
+// close closes all of them, once.
+func (c *closers) close(log *slog.Logger) {
+	for _, closeOne := range slices.Backward(c.all) {
+		if err := closeOne(); err != nil {
+			log.Warn("closing failed", "event", "close_failed", "error", err)
+		}
+	}
+	c.all = nil
+}
+
+// Options is the whole graph of a service with its doors.
+func Options(c Config, log *slog.Logger, version string) fx.Option {
+	return fx.Options(base(c, log, version), modules(c), applicationModule(), consumerModule(c), runnersModule(), doorsModule())
+}
+
+// toolOptions is the graph of a command that opens the servers itself: no doors, no lane and no
+// schedule. On the stack it starts nothing that sells, relays or consumes beside the running
+// instances; the embedded folder is its own, so there it takes the whole cold road.
+func toolOptions(c Config, log *slog.Logger, version string) fx.Option {
+	options := []fx.Option{base(c, log, version), modules(c), applicationModule()}
+	if c.Embedded() {
+		options = append(options, consumerModule(c), roadModule())
+	}
+	return fx.Options(options...)
+}
+
+func modules(c Config) fx.Option {
+	if c.Embedded() {
+		return fx.Options(embeddedGateModule(), embeddedBrokerModule(), embeddedLedgerModule())
+	}
+	return fx.Options(gateModule(), brokerModule(), ledgerModule())
+}
+
+func base(c Config, log *slog.Logger, version string) fx.Option {
+	return fx.Options(
+		fx.Supply(c, log, buildVersion(version), &closers{}),
+		fx.WithLogger(func() fxevent.Logger {
+			l := &fxevent.SlogLogger{Logger: log}
+			l.UseLogLevel(slog.LevelDebug)
+			l.UseErrorLevel(slog.LevelDebug) // Main prints what failed, once
+			return l
+		}),
+		fx.StartTimeout(startTimeout), fx.StopTimeout(c.Stop.Grace),
+		systemModule(), tokensModule(),
+		fx.Provide(newLifecycle),
+		fx.Invoke(func(lc fx.Lifecycle, l *Lifecycle) {
+			lc.Append(fx.Hook{OnStart: l.Start, OnStop: l.Stop})
+		}),
+	)
+}
+
+type buildVersion string
+
+// NewApp wires a service with its doors.
+func NewApp(c Config, log *slog.Logger, version string) (*App, error) {
+	return assemble(c, log, Options(c, log, version))
+}
+
+// NewToolApp wires what a command needs that opens the servers itself.
+func NewToolApp(c Config, log *slog.Logger, version string) (*App, error) {
+	return assemble(c, log, toolOptions(c, log, version))
+}
+
+func assemble(c Config, log *slog.Logger, options fx.Option) (*App, error) {
+	app := &App{config: c, log: log, closers: &closers{}}
+	app.fx = fx.New(fx.Replace(app.closers), options, fx.Invoke(func(s Services) { app.Services = s }))
+	if err := app.fx.Err(); err != nil {
+		app.Close()
+		return nil, dig.RootCause(err) // without the container's story of who asked for whom
+	}
+	return app, nil
+}
+
+// Start starts everything that runs, in order; after an error nothing of it is left running.
+func (a *App) Start(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	return a.fx.Start(ctx)
+}
+
+// Stop stops in reverse order, within the grace time.
+func (a *App) Stop() error {
+	ctx, cancel := context.WithTimeout(context.Background(), a.config.Stop.Grace)
+	defer cancel()
+	return a.fx.Stop(ctx)
+}
+
+// Close closes what is left open. A second call does nothing.
+func (a *App) Close() { a.closers.close(a.log) }
+
+func (a *App) onClose(f func() error) { a.closers.add(f) }
+
+// BuyersURL is where buyers are served.
+func (a *App) BuyersURL() string { return a.Doors.url(a.Doors.buyers) }
+
+// OperatorsURL is where operators are served.
+func (a *App) OperatorsURL() string { return a.Doors.url(a.Doors.operators) }

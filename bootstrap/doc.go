@@ -1,0 +1,16 @@
+// Package bootstrap is the one place that sees fx, the environment and every adapter: it turns
+// settings into a graph of use cases and adapters, starts it in order, and has the commands.
+//
+// # Decisions
+//
+// Constructors know nothing of fx; this package annotates them. Each module is named after what it
+// provides. The profiles differ in three modules (gate, broker, ledger) and in nothing else. What
+// runs is a member of one group, and one list says in which order it starts (lifecycle.go); the graph
+// asks for that group, so a constructor that nothing asks for shows when the graph is validated.
+//
+// Constructors do not connect; what is not reachable is found by the first starts, with its
+// address, before any door is bound.
+//
+// Who suspects a gate also feeds the broker that the rebuilder drains: a circle. laterSuspects
+// breaks it; it is the only thing in the graph that is completed after it was made.
+package bootstrap

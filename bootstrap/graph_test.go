@@ -1,0 +1,74 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"testing"
+
+	"go.uber.org/fx"
+
+	"seckill/application"
+)
+
+func stackConfig() Config {
+	c := DefaultConfig()
+	c.Profile, c.HTTP.Addr = ProfileStack, ":0"
+	c.Redis.Addrs, c.RocketMQ.NameServers = []string{"127.0.0.1:1"}, []string{"127.0.0.1:1"}
+	c.Database.DSN, c.Auth.Key = "u:p@tcp(127.0.0.1:1)/x", "0123456789abcdef0123456789abcdef"
+	return c
+}
+
+// The graph's one Invoke asks for the group of everything that runs, so what is validated is all of it.
+func TestTheGraphOfEachProfileIsComplete(t *testing.T) {
+	t.Parallel()
+	log := slog.New(slog.DiscardHandler)
+	for name, c := range map[string]Config{ProfileEmbedded: DefaultConfig(), ProfileStack: stackConfig()} {
+		for what, options := range map[string]fx.Option{"service": Options(c, log, "test"), "tools": toolOptions(c, log, "test")} {
+			asked := fx.Invoke(func(Services) {})
+			if err := fx.ValidateApp(options, asked); err != nil {
+				t.Errorf("%s of %s: %v", what, name, err)
+			}
+		}
+	}
+}
+
+func TestWhatRunsStartsInOrderAndStopsInReverseAndIsUndoneOnAFailure(t *testing.T) {
+	t.Parallel()
+	var trace []string
+	note := func(name string, fail bool) part {
+		return part{name: name,
+			start: func(context.Context) error {
+				trace = append(trace, "+"+name)
+				if fail {
+					return errors.New("no")
+				}
+				return nil
+			},
+			stop: func(context.Context) error { trace = append(trace, "-"+name); return nil }}
+	}
+	log := slog.New(slog.DiscardHandler)
+	l, err := newLifecycle(lifecycleParams{Log: log, Runners: []application.Runner{
+		note("buyers", false), note("ledger", false), note("lane", false)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(l.Start(t.Context()), l.Stop(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"+ledger", "+lane", "+buyers", "-buyers", "-lane", "-ledger"}; !slices.Equal(trace, want) {
+		t.Errorf("order %v, want %v", trace, want)
+	}
+	trace = nil
+	l, _ = newLifecycle(lifecycleParams{Log: log, Runners: []application.Runner{note("buyers", false), note("ledger", false), note("lane", true)}})
+	if err := l.Start(t.Context()); err == nil {
+		t.Error("a failed start was not reported")
+	}
+	if want := []string{"+ledger", "+lane", "-ledger"}; !slices.Equal(trace, want) {
+		t.Errorf("after a failure %v, want %v", trace, want)
+	}
+	if _, err := newLifecycle(lifecycleParams{Log: log, Runners: []application.Runner{note("stranger", false)}}); err == nil {
+		t.Error("something that runs without a place in the order was taken")
+	}
+}

@@ -1,0 +1,25 @@
+package bootstrap
+
+import (
+	"io"
+	"log/slog"
+	"os"
+
+	"golang.org/x/term"
+)
+
+// newLogger writes to w: text on a terminal, JSON elsewhere, unless the settings say which.
+func newLogger(c LogConfig, w io.Writer) *slog.Logger {
+	level := new(slog.LevelVar)
+	_ = level.UnmarshalText([]byte(c.Level)) // checked with the settings
+	options := &slog.HandlerOptions{Level: level}
+	if c.Format == "text" || c.Format == "auto" && isTerminal(w) {
+		return slog.New(slog.NewTextHandler(w, options))
+	}
+	return slog.New(slog.NewJSONHandler(w, options))
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd())) //nolint:gosec // a file descriptor fits an int
+}

@@ -1,0 +1,125 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// program is what every command shares: where it writes, and the settings that it was given.
+type program struct {
+	stdout, stderr io.Writer
+	version        string
+	configPath     string
+	flags          map[string]string // setting → value, for the flags that name one
+	output         string
+}
+
+// Main runs the command that args name and gives the exit code. A first signal asks the
+// command to end in order, a second one ends the process at once.
+func Main(args []string, stdout, stderr io.Writer, version string) int {
+	ctx, stop := interruptible()
+	defer stop()
+	p := &program{stdout: stdout, stderr: stderr, version: version, flags: map[string]string{}}
+	root := p.rootCommand()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	code := exitCode(err)
+	if err != nil && !errors.Is(err, errViolation) {
+		_, _ = fmt.Fprintln(stderr, "seckill:", strings.ReplaceAll(err.Error(), "\n", "\n  "))
+	}
+	return code
+}
+
+func interruptible() (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel()
+		<-signals
+		os.Exit(ExitInterrupted)
+	}()
+	return ctx, func() { signal.Stop(signals); cancel() }
+}
+
+func (p *program) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "seckill",
+		Short: "Sells few units to very many buyers within seconds, and loses nothing",
+		Long: "seckill sells few units to very many buyers within seconds: never one twice, never one lost.\n\n" +
+			"Settings come from defaults, an optional YAML file (--config), SECKILL_… variables and flags.\n" +
+			"Exit codes: 0 fine, 1 failed, 2 usage or settings, 3 a dependency is not reachable,\n" +
+			"4 an invariant is broken or a difference was found, 5 a threshold was missed, 130 interrupted.",
+		SilenceErrors: true, SilenceUsage: true,
+		Version: p.version,
+	}
+	root.SetVersionTemplate("seckill {{.Version}}\n")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return withExit(ExitUsage, err) })
+	root.PersistentFlags().StringVar(&p.configPath, "config", "", "settings file (YAML)")
+	p.settingFlag(root, "profile", "profile", "embedded or stack")
+	p.settingFlag(root, "data", "data", "folder of the embedded profile")
+	root.AddCommand(p.serveCommand(), p.migrateCommand(), p.reconcileCommand(), p.verifyCommand(),
+		p.rehearseCommand(), p.tokenCommand(), p.versionCommand())
+	refuseStrayArguments(root)
+	return root
+}
+
+// refuseStrayArguments makes every wrong word a usage error.
+func refuseStrayArguments(cmd *cobra.Command) {
+	for _, c := range cmd.Commands() {
+		refuseStrayArguments(c)
+		args := c.Args
+		if args == nil {
+			args = cobra.NoArgs
+		}
+		c.Args = func(cmd *cobra.Command, a []string) error { return withExit(ExitUsage, args(cmd, a)) }
+	}
+}
+
+// settingFlag adds a flag that stands for a setting.
+func (p *program) settingFlag(cmd *cobra.Command, flag, key, usage string) {
+	cmd.PersistentFlags().Func(flag, usage, func(v string) error {
+		p.flags[key] = v
+		return nil
+	})
+}
+
+func (p *program) outputFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&p.output, "output", "o", "text", "text or json")
+}
+
+func (p *program) checkOutput() error {
+	if p.output != "text" && p.output != "json" {
+		return withExit(ExitUsage, fmt.Errorf("--output: %q is neither text nor json", p.output))
+	}
+	return nil
+}
+
+// config loads the settings; a mistake in them is a usage error.
+func (p *program) config() (Config, error) {
+	flags := make(map[string]any, len(p.flags))
+	for k, v := range p.flags {
+		flags[k] = v
+	}
+	c, err := LoadConfig(p.configPath, Environ(), flags)
+	return c, withExit(ExitUsage, err)
+}
+
+func (p *program) versionCommand() *cobra.Command {
+	return &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(p.stdout, "seckill", p.version)
+			return err
+		}}
+}

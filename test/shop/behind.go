@@ -1,0 +1,60 @@
+package shop
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/apache/rocketmq-client-go/v2/primitive"
+	"github.com/apache/rocketmq-client-go/v2/producer"
+
+	"seckill/adapters/gormmysql"
+	"seckill/adapters/redislua"
+)
+
+// Gate is the shop's gate, of another process. Stack only.
+func (s *Shop) Gate() *redislua.Gate {
+	s.t.Helper()
+	client := redislua.NewClient(redislua.ClientConfig{Addrs: []string{s.Redis}})
+	s.t.Cleanup(func() { _ = client.Close() })
+	gate, err := redislua.New(client, redislua.Config{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return gate
+}
+
+// Store is the shop's ledger, of another process. Stack only.
+func (s *Shop) Store() *gormmysql.Store {
+	s.t.Helper()
+	store, err := gormmysql.Open(context.Background(),
+		gormmysql.Config{Dialect: gormmysql.DialectMySQL, DSN: s.DSN, PoolMax: 4}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = store.Close() })
+	return store
+}
+
+// Publish puts bodies on the shop's topic as another producer would, one message each, spread over its
+// queues. Stack only.
+func (s *Shop) Publish(bodies ...[]byte) {
+	s.t.Helper()
+	p, err := producer.NewDefaultProducer(producer.WithGroupName(s.Group+"_other"), producer.WithInstanceName(s.Group+"_other"),
+		producer.WithNsResolver(primitive.NewPassthroughResolver([]string{s.NameServers})))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := p.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = p.Shutdown() }()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	for _, body := range bodies {
+		m := primitive.NewMessage(s.Topic, body).WithTag("stock_deduct")
+		if r, err := p.SendSync(ctx, m); err != nil || r.Status != primitive.SendOK {
+			s.t.Fatalf("publish: %v %v", r, err)
+		}
+	}
+}
