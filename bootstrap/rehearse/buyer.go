@@ -94,6 +94,7 @@ func (r *rehearsal) take(h *held, i int, a answer, later bool) {
 			return
 		}
 		h.kind, h.reason = refused, a.reason
+	case unknown, notAsked: // says nothing about the purchase
 	}
 }
 
@@ -112,7 +113,7 @@ func (r *rehearsal) finish(i int, h held) {
 func nextPause(try int, wish time.Duration) time.Duration {
 	d := max(firstPause<<min(try-1, 5), wish)
 	d = min(d, longestPause)
-	return d/2 + rand.N(d/2+1)
+	return d/2 + rand.N(d/2+1) //nolint:gosec // jitter, no secret
 }
 
 // pause waits; false says that ctx ended meanwhile.

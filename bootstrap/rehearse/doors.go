@@ -67,8 +67,15 @@ func newDoors(c Config, w *crowd) *doors {
 	}
 }
 
+// reply is an HTTP answer that has been read.
+type reply struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
 // call makes one request; body nil sends none.
-func (d *doors) call(ctx context.Context, method, address, bearer string, body []byte, key string) (*http.Response, []byte, error) {
+func (d *doors) call(ctx context.Context, method, address, bearer string, body []byte, key string) (reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.requestTimeout)
 	defer cancel()
 	var reader io.Reader
@@ -77,7 +84,7 @@ func (d *doors) call(ctx context.Context, method, address, bearer string, body [
 	}
 	req, err := http.NewRequestWithContext(ctx, method, address, reader)
 	if err != nil {
-		return nil, nil, err
+		return reply{}, err
 	}
 	req.GetBody = nil // else net/http asks again by itself after a torn connection
 	if bearer != "" {
@@ -91,40 +98,40 @@ func (d *doors) call(ctx context.Context, method, address, bearer string, body [
 	}
 	resp, err := d.client.Do(req)
 	if err != nil {
-		return nil, nil, err
+		return reply{}, err
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(resp.Body, bodyMax))
-	return resp, b, err
+	return reply{resp.StatusCode, resp.Header, b}, err
 }
 
 // purchase asks once for one unit for buyer i.
 func (d *doors) purchase(ctx context.Context, i int, bearer string) answer {
 	address := d.target + "/api/v1/products/" + d.crowd.product(i) + "/orders"
-	resp, body, err := d.call(ctx, http.MethodPost, address, bearer, d.buy, d.crowd.token(i))
+	re, err := d.call(ctx, http.MethodPost, address, bearer, d.buy, d.crowd.token(i))
 	if err != nil {
 		return answer{code: faultCode(err)}
 	}
-	return classify(resp, body)
+	return classify(re)
 }
 
-func classify(resp *http.Response, body []byte) answer {
-	a := answer{code: strconv.Itoa(resp.StatusCode)}
-	if resp.StatusCode == http.StatusAccepted || resp.StatusCode == http.StatusOK {
-		_ = json.Unmarshal(body, &a.order) // an order that cannot be read is not the one asked for
+func classify(re reply) answer {
+	a := answer{code: strconv.Itoa(re.status)}
+	if re.status == http.StatusAccepted || re.status == http.StatusOK {
+		_ = json.Unmarshal(re.body, &a.order) // an order that cannot be read is not the one asked for
 		if s := a.order.Status; s == application.OrderCancelled || s == application.OrderRejected {
 			a.kind, a.reason = refused, "order-"+s
 			return a
 		}
 		a.kind = accepted
-		a.fresh = resp.Header.Get("Idempotency-Replayed") != "true"
+		a.fresh = re.header.Get("Idempotency-Replayed") != "true"
 		return a
 	}
-	code := problemCode(body)
+	code := problemCode(re.body)
 	a.code += " " + code
-	switch s := resp.StatusCode; {
+	switch s := re.status; {
 	case s >= 500 || s == http.StatusTooManyRequests || s == http.StatusRequestTimeout:
-		if n, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && n > 0 {
+		if n, err := strconv.Atoi(re.header.Get("Retry-After")); err == nil && n > 0 {
 			a.retryAfter = time.Duration(n) * time.Second
 		}
 	default:
@@ -160,17 +167,17 @@ func (d *doors) show(ctx context.Context, i int) (status string, err error) {
 		return "", err
 	}
 	address := d.target + "/api/v1/products/" + d.crowd.product(i) + "/orders/" + d.crowd.token(i)
-	resp, body, err := d.call(ctx, http.MethodGet, address, bearer, nil, "")
+	re, err := d.call(ctx, http.MethodGet, address, bearer, nil, "")
 	switch {
 	case err != nil:
 		return "", err
-	case resp.StatusCode == http.StatusNotFound && problemCode(body) == string(domain.CodeOrderNotFound):
+	case re.status == http.StatusNotFound && problemCode(re.body) == string(domain.CodeOrderNotFound):
 		return "", nil
-	case resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusAccepted:
-		return "", fmt.Errorf("order answered %d %s", resp.StatusCode, problemCode(body))
+	case re.status != http.StatusOK && re.status != http.StatusAccepted:
+		return "", fmt.Errorf("order answered %d %s", re.status, problemCode(re.body))
 	}
 	var o order
-	if err := json.Unmarshal(body, &o); err != nil {
+	if err := json.Unmarshal(re.body, &o); err != nil {
 		return "", fmt.Errorf("order: %w", err)
 	}
 	return o.Status, nil
@@ -178,14 +185,14 @@ func (d *doors) show(ctx context.Context, i int) (status string, err error) {
 
 // ask is a request at the operators' door; its JSON answer goes into v.
 func (d *doors) ask(ctx context.Context, method, path string, body []byte, v any) error {
-	resp, b, err := d.call(ctx, method, d.admin+path, d.operator, body, "")
+	re, err := d.call(ctx, method, d.admin+path, d.operator, body, "")
 	if err != nil {
 		return domain.NewError(domain.CodeUnavailable, "operators' door "+d.admin, err)
 	}
-	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusCreated {
-		return fmt.Errorf("operators' door: %s %s answered %d %s", method, path, resp.StatusCode, problemCode(b))
+	if re.status != http.StatusOK && re.status != http.StatusCreated {
+		return fmt.Errorf("operators' door: %s %s answered %d %s", method, path, re.status, problemCode(re.body))
 	}
-	if err := json.Unmarshal(b, v); err != nil {
+	if err := json.Unmarshal(re.body, v); err != nil {
 		return fmt.Errorf("operators' door: %s %s: %w", method, path, err)
 	}
 	return nil
@@ -216,7 +223,7 @@ func (d *doors) verification(ctx context.Context, product string) (application.V
 
 // alive says whether the buyers' door answers at all.
 func (d *doors) alive(ctx context.Context) error {
-	if _, _, err := d.call(ctx, http.MethodGet, d.target+"/healthz", "", nil, ""); err != nil {
+	if _, err := d.call(ctx, http.MethodGet, d.target+"/healthz", "", nil, ""); err != nil {
 		return domain.NewError(domain.CodeUnavailable, "buyers' door "+d.target, err)
 	}
 	return nil

@@ -135,7 +135,7 @@ func (r *rehearsal) openLoop(ctx context.Context) error {
 				r.finish(i, h)
 				return
 			}
-			pause(ctx, 50*time.Millisecond+rand.N(450*time.Millisecond))
+			pause(ctx, 50*time.Millisecond+rand.N(450*time.Millisecond)) //nolint:gosec // jitter, no secret
 			r.repeat(ctx, i, h)
 		})
 	}

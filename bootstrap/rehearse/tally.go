@@ -104,6 +104,7 @@ func (t *tally) buyer(k kind, reason string, by int64) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		count(t.reasons, reason, by)
+	case notAsked:
 	}
 }
 

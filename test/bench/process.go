@@ -114,7 +114,7 @@ func startService(ctx context.Context, s *settings) (*process, error) {
 	if out, err := migrate.CombinedOutput(); err != nil {
 		return nil, errors.Join(fmt.Errorf("migrate up: %w\n%s", err, out), drop())
 	}
-	cmd := exec.Command(s.binary, "serve") //nolint:gosec // the binary is what the caller wants measured
+	cmd := exec.Command(s.binary, "serve")
 	cmd.Env = env
 	p, err := start(ctx, cmd, filepath.Join(s.out, "service.log"), 2)
 	if err != nil {
@@ -187,7 +187,7 @@ func startBare(ctx context.Context, s settings) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(self, "bare") //nolint:gosec // itself
+	cmd := exec.Command(self, "bare")
 	cmd.Env = append(os.Environ(), keyVariable+"="+s.key)
 	return start(ctx, cmd, filepath.Join(s.out, "bare.log"), 1)
 }
