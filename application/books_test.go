@@ -399,7 +399,9 @@ func (b *books) Totals(_ context.Context, product string) (t port.BookTotals, er
 		}
 		n := b.flows[row.Key]
 		t.FlowRows += int64(n)
-		t.FlowUnits += int64(n) * row.Quantity
+		if row.Status == domain.OrderConfirmed { // what a cancel gives back is a flow row of its own
+			t.FlowUnits += int64(n) * row.Quantity
+		}
 		switch row.Status {
 		case domain.OrderConfirmed:
 			t.ConfirmedOrders++
@@ -508,6 +510,12 @@ func newShop(change func(*application.RebuildConfig)) *shop {
 	s.repair = application.NewRebuildStock(s.books, s.books, s.gate, s.gate, s.drains, s.lease, cfg, quietLog)
 	s.eyes = application.StockEyes{Catalog: s.books, Gate: s.gate, Admin: s.gate, Flows: s.gate, Ledger: s.books, Outbox: s.books}
 	return s
+}
+
+// renew makes this a process that has seen nothing of the gate.
+func (s *shop) renew() {
+	s.gate = gatemodel.New(s.store)
+	s.eyes.Gate, s.eyes.Admin, s.eyes.Flows = s.gate, s.gate, s.gate
 }
 
 // open puts a product on sale, gate and all.
