@@ -16,7 +16,7 @@ func (g *Gate) View(ctx context.Context, products []string) ([]port.GateView, er
 		calls[i] = g.newCall(viewScript, p, 0, 0)
 	}
 	g.run(ctx, calls)
-	views := make([]port.GateView, len(products))
+	views := make([]port.GateView, 0, len(products))
 	var first []domain.Key // the first open flow of each product that has one
 	var of []int
 	for i, c := range calls {
@@ -24,16 +24,16 @@ func (g *Gate) View(ctx context.Context, products []string) ([]port.GateView, er
 		if err != nil {
 			return nil, unavailable(err)
 		}
-		g.note(products[i], h, domain.Flow{})
-		view, member, err := gateView(products[i], h, fields)
+		g.note(c.product, h, domain.Flow{})
+		view, member, err := gateView(c.product, h, fields)
 		if err != nil {
 			return nil, unavailable(err)
 		}
-		views[i] = view
+		views = append(views, view)
 		if member == "|" {
 			continue
 		}
-		key, err := memberKey(products[i], member)
+		key, err := memberKey(c.product, member)
 		if err != nil {
 			return nil, unavailable(err)
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// How many keys and arguments record.lua takes before a script's own.
+// What record.lua takes before a script's own.
 const (
 	recordKeys = 3
 	recordArgs = 5
@@ -17,10 +17,11 @@ const (
 
 // call is one run of a script for one product.
 type call struct {
-	script *redis.Script
-	keys   []string
-	args   []any
-	items  []int // which of the caller's items it carries, in order
+	script  *redis.Script
+	product string
+	keys    []string
+	args    []any
+	items   []int // which of the caller's items it carries, in order
 
 	reply string
 	err   error
@@ -35,7 +36,7 @@ func (g *Gate) newCall(script *redis.Script, product string, keys, args int) *ca
 	if !seen.own.IsZero() {
 		own = g.keys.flows(product, seen.own.User())
 	}
-	c := &call{script: script, keys: make([]string, 0, recordKeys+keys), args: make([]any, 0, recordArgs+args)}
+	c := &call{script: script, product: product, keys: make([]string, 0, recordKeys+keys), args: make([]any, 0, recordArgs+args)}
 	c.keys = append(c.keys, stock, g.keys.open(product), own)
 	c.args = append(c.args, g.cfg.Identity, number(seen.epoch), number(seen.sequence), seen.own.Token(),
 		number(g.cfg.QuantityMax))

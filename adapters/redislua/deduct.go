@@ -64,8 +64,8 @@ func (g *Gate) deducted(c *call, items []port.DeductItem, replies []port.DeductR
 			}
 		}
 	}
-	if err == nil && len(c.items) > 0 {
-		g.note(items[c.items[0]].Command.Key().Product(), h, own)
+	if err == nil {
+		g.note(c.product, h, own)
 	}
 }
 

@@ -28,7 +28,7 @@ func (g *Gate) Check(ctx context.Context, keys []domain.Key) ([]port.CheckReply,
 		if err != nil {
 			return nil, unavailable(err)
 		}
-		g.note(keys[c.items[0]].Product(), h, domain.Flow{})
+		g.note(c.product, h, domain.Flow{})
 		for n, i := range c.items {
 			replies[i] = port.CheckReply{Readable: h.readable(), Epoch: h.epoch}
 			if fields[n] == "-" {
@@ -75,7 +75,7 @@ func (g *Gate) Adopt(ctx context.Context, now time.Time, items []port.AdoptItem)
 				own = flow
 			}
 		}
-		g.note(items[c.items[0]].Key.Product(), h, own)
+		g.note(c.product, h, own)
 	}
 	return replies
 }
@@ -116,7 +116,7 @@ func (g *Gate) Tell(ctx context.Context, fates []domain.Fate) []port.TellOutcome
 		if err != nil || (h.readable() && len(fields) != len(c.items)) {
 			continue // unknown
 		}
-		g.note(fates[c.items[0]].Key.Product(), h, domain.Flow{})
+		g.note(c.product, h, domain.Flow{})
 		for n, i := range c.items {
 			switch {
 			case !h.readable():

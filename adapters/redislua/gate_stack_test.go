@@ -181,6 +181,10 @@ func TestStackARestartIsARewindForEveryone(t *testing.T) {
 func TestStackAPromotedReplicaIsARewindAndAReplicaIsAway(t *testing.T) {
 	t.Parallel()
 	master, replica := ownRedis(t), ownRedis(t)
+	t.Cleanup(func() { // an orderly end would wait for the lagging replica
+		_ = replica.Kill()
+		_ = master.Kill()
+	})
 	old, promoted := realClient(t, master.Addr), realClient(t, replica.Addr)
 	host, number, err := net.SplitHostPort(master.Addr)
 	if err != nil {

@@ -534,6 +534,7 @@ func (w *gateWorld) tellCell(state domain.FlowState, fate domain.Fate, base, rem
 		rows = append(rows, w.order("u", "t", 2, domain.OrderRejected))
 	case domain.FlowDeducted:
 		remaining += 2
+	case domain.FlowAbsent:
 	}
 	w.build(remaining, base, domain.Terms{}, rows...)
 	w.must(w.gate.Open(w.Context(), w.product, w.epoch))

@@ -27,7 +27,7 @@ type differential struct {
 	done     int
 	outcomes map[string]int
 	epochs   map[string]int64 // highest epoch that a rebuild took, as a ledger would remember it
-	trail    []string // the last operations, for a failure's message
+	trail    []string         // the last operations, for a failure's message
 }
 
 // differentialWorld is one store with two processes on it, and the pictures taken of it.
@@ -53,7 +53,8 @@ var differentialOutcomes = []string{
 // that led there. Every outcome must occur.
 func RunGateDifferential(t *testing.T, seed uint64, operations int, fixtures map[string]GateFixture) {
 	t.Helper()
-	d := &differential{TB: t, rng: mathrand.New(mathrand.NewPCG(seed, 1)), now: time.UnixMilli(1_700_000_000_000).UTC(),
+	d := &differential{TB: t, rng: mathrand.New(mathrand.NewPCG(seed, 1)),
+		now:      time.UnixMilli(1_700_000_000_000).UTC(),
 		outcomes: map[string]int{}, epochs: map[string]int64{}, names: slices.Sorted(maps.Keys(fixtures))}
 	for _, name := range d.names {
 		f := fixtures[name]
@@ -244,7 +245,7 @@ func (d *differential) check(product string) {
 	d.ask(fmt.Sprintf("check %v", keys), func(g GatePorts) string {
 		replies, err := g.Check(d.Context(), keys)
 		var b strings.Builder
-		fmt.Fprint(&b, err)
+		fmt.Fprintf(&b, "%v", err)
 		for _, r := range replies {
 			fmt.Fprintf(&b, " %s %v %d;", showFlow(r.Flow), r.Readable, r.Epoch)
 			if r.Readable {
@@ -262,7 +263,7 @@ func (d *differential) page(product string) {
 	d.ask(fmt.Sprintf("page %s after %d, %d", product, after, limit), func(g GatePorts) string {
 		flows, err := g.Page(d.Context(), product, after, limit)
 		var b strings.Builder
-		fmt.Fprint(&b, err)
+		fmt.Fprintf(&b, "%v", err)
 		for _, f := range flows {
 			b.WriteString(showFlow(f))
 		}

@@ -146,6 +146,7 @@ func decide(r *record, st state, now time.Time, item port.DeductItem) (port.Dedu
 		return port.DeductRewound, none
 	case building:
 		return port.DeductNotReady, none
+	case shut, open: // the token is looked at first
 	}
 	id := flowID{key.User(), key.Token()}
 	if f, known := r.flows[id]; known {
