@@ -233,7 +233,7 @@ func (d *differential) tell(product string) {
 	var outcomes []port.TellOutcome
 	d.ask(fmt.Sprintf("tell %v", fates), func(g GatePorts) string {
 		outcomes = g.Tell(d.Context(), fates)
-		return fmt.Sprint(outcomes)
+		return fmt.Sprintf("%d", outcomes)
 	})
 	for _, o := range outcomes {
 		d.met("tell " + names[o])
