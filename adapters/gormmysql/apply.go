@@ -16,6 +16,11 @@ func (s *Store) Apply(ctx context.Context, items []port.ApplyItem) (port.ApplyRe
 	if len(items) == 0 {
 		return port.ApplyResult{}, nil
 	}
+	for _, item := range items {
+		if err := domain.CheckQuantity("quantity", item.Deduction.Quantity); err != nil {
+			return port.ApplyResult{}, err
+		}
+	}
 	var result port.ApplyResult
 	err := s.inTx(ctx, func(tx *gorm.DB) error {
 		g := group{store: s, tx: tx, items: items, id: newID()}
@@ -53,7 +58,7 @@ func (g *group) apply() error {
 		return err
 	}
 	g.makeRows()
-	if err := insert(g.tx, g.rows); err != nil {
+	if err := insert(g.tx, g.rows, g.store.dialect.insertMax); err != nil {
 		return err
 	}
 	if err := g.keepMine(); err != nil {
@@ -62,7 +67,7 @@ func (g *group) apply() error {
 	if err := g.meetOthers(); err != nil {
 		return err
 	}
-	if err := insert(g.tx, g.flows()); err != nil {
+	if err := insert(g.tx, g.flows(), g.store.dialect.insertMax); err != nil {
 		return err
 	}
 	return g.takeUnits()
@@ -126,10 +131,10 @@ func (g *group) makeRows() {
 	}
 }
 
-// insert writes rows in one statement, or a few for a very large group. A row whose unique key is there is
+// insert writes rows in one statement, or a few for more than rowsMax. A row whose unique key is there is
 // left out; every other error stays one (INSERT IGNORE would hide truncation).
-func insert[T any](tx *gorm.DB, rows []T) error {
-	for chunk := range slices.Chunk(rows, insertMax) {
+func insert[T any](tx *gorm.DB, rows []T, rowsMax int) error {
+	for chunk := range slices.Chunk(rows, rowsMax) {
 		if err := tx.Clauses(clause.OnConflict{DoNothing: true}).Create(&chunk).Error; err != nil {
 			return err
 		}

@@ -35,6 +35,9 @@ type dialect struct {
 	goose      goose.Dialect
 	locker     func() (goose.ProviderOption, error) // nil: nobody else can migrate
 
+	// insertMax is how many rows one INSERT may have.
+	insertMax int
+
 	// after is the database's time that much later, or earlier if d is negative.
 	after func(d time.Duration) clause.Expr
 }
@@ -87,6 +90,7 @@ func mysqlDialect(cfg Config) (dialect, error) {
 			}
 			return goose.WithLocker(l), nil
 		},
+		insertMax: 1_000, // 200 KB of the 16 MB that a packet may have
 		after: func(d time.Duration) clause.Expr {
 			return gorm.Expr("(UTC_TIMESTAMP(3) + INTERVAL ? MICROSECOND)", d.Microseconds())
 		},
@@ -149,6 +153,7 @@ func sqliteDialect(cfg Config) (dialect, error) {
 		openMigrator: writer,
 		migrations:   func() (fs.FS, error) { return fs.Sub(migrations.FS, "sqlite") },
 		goose:        goose.DialectSQLite3,
+		insertMax:    50, // the driver looks every value up among all of a statement's
 		after: func(d time.Duration) clause.Expr {
 			return gorm.Expr("strftime('%Y-%m-%d %H:%M:%f', 'now', ?)", fmt.Sprintf("%+.3f seconds", d.Seconds()))
 		},

@@ -69,6 +69,9 @@ func (s *Store) Decide(ctx context.Context, claims []port.FateClaim) ([]domain.O
 		if c.Status != domain.OrderCancelled && c.Status != domain.OrderRejected {
 			return nil, domain.NewError(domain.CodeInvalidRequest, "only a cancelled or rejected fate can be claimed", nil)
 		}
+		if err := domain.CheckQuantity("quantity", c.Quantity); err != nil {
+			return nil, err
+		}
 	}
 	var orders []domain.Order
 	err := s.inTx(ctx, func(tx *gorm.DB) error {
@@ -76,7 +79,7 @@ func (s *Store) Decide(ctx context.Context, claims []port.FateClaim) ([]domain.O
 		if err != nil {
 			return err
 		}
-		if err := insert(tx, rows); err != nil {
+		if err := insert(tx, rows, s.dialect.insertMax); err != nil {
 			return err
 		}
 		keys := make([]domain.Key, len(claims))

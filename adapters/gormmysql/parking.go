@@ -56,12 +56,7 @@ func (s *Store) Park(ctx context.Context, messages []port.Parked) error {
 				rows[i].ParkedAt = now
 			}
 		}
-		for chunk := range slices.Chunk(rows, 50) { // at 64 KiB each, well within a packet of 16 MB
-			if err := insert(tx, chunk); err != nil {
-				return err
-			}
-		}
-		return nil
+		return insert(tx, rows, 50) // at 64 KiB each, well within a packet of 16 MB
 	})
 }
 

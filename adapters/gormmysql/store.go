@@ -21,7 +21,6 @@ const (
 	pauseFirst = 2 * time.Millisecond
 	pauseMax   = 200 * time.Millisecond
 	pageMax    = 10_000 // rows that one page may have; a higher limit is cut to it
-	insertMax  = 1_000  // rows in one INSERT: SQLite allows 32,766 values
 	keysMax    = 200    // keys or products in one condition: SQLite allows expressions 1,000 deep
 	idsMax     = 1_000  // ids in one IN
 )

@@ -1,9 +1,12 @@
 package contract
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,6 +27,8 @@ var applyCases = []ledgerTest{
 	{"a product that is not there", applyUnknown},
 	{"keys that differ in case alone are different", applyCase},
 	{"a very large group", applyLarge},
+	{"what the database refuses takes nothing with it but its group", applyPoison},
+	{"after its caller has gone nothing is known", applyGone},
 	{"items of one key after the first meet its row", applyDoubles},
 }
 
@@ -279,4 +284,33 @@ func applyDoubles(c *ledgerCase) {
 
 	result = c.apply(c.item("p", "v", "t", 9, 1, 3), c.item("p", "v", "t", 9, 1, 4))
 	wantEqual(c, result.Replies[1].Order.Status(), domain.OrderRejected, "the row that a double meets")
+}
+
+func applyPoison(c *ledgerCase) {
+	c.open("p", 10)
+	good := c.item("p", "good", "t", 1, 1, 1)
+	for name, spoil := range map[string]func(*domain.Deduction){
+		"an attempt that is too long": func(d *domain.Deduction) { d.Attempt = strings.Repeat("a", 300) },
+		"no units":                    func(d *domain.Deduction) { d.Quantity = 0 },
+		"units below zero":            func(d *domain.Deduction) { d.Quantity = -1 },
+		"units beyond all bounds":     func(d *domain.Deduction) { d.Quantity = 1 << 62 },
+	} {
+		bad := c.item("p", "bad", "t", 1, 1, 2)
+		spoil(&bad.Deduction)
+		_, err := c.Apply(c.ctx(), []port.ApplyItem{good, bad})
+		wantEqual(c, domain.CodeOf(err), domain.CodeInvalidRequest, name)
+	}
+	wantEqual(c, c.fate(good.Deduction.Key).IsZero(), true, "no trace of the group")
+	wantEqual(c, c.apply(good).Replies[0].Outcome, port.Applied, "the good one alone")
+	wantEqual(c, c.balanced("p").Stock.Remaining(), 9, "remaining")
+}
+
+func applyGone(c *ledgerCase) {
+	c.open("p", 10)
+	gone, cancel := context.WithCancel(c.ctx())
+	cancel()
+	_, err := c.Apply(gone, c.items("p", "u", 3))
+	wantEqual(c, domain.CodeOf(err), domain.CodeUnavailable, "code")
+	wantEqual(c, errors.Is(err, context.Canceled), true, "cause")
+	wantEqual(c, c.balanced("p").ConfirmedOrders, 0, "orders")
 }
