@@ -4,6 +4,7 @@ package gormmysql_test
 
 import (
 	"database/sql"
+	"errors"
 	"testing"
 
 	"seckill/adapters/gormmysql"
@@ -24,6 +25,28 @@ func TestMySQLContract(t *testing.T) {
 	t.Parallel()
 	contract.RunLedger(t, contract.LedgerSuite{Open: func(t *testing.T) contract.LedgerStore {
 		store, _ := openMySQL(t, nil)
+		return store
+	}})
+}
+
+// MariaDB's snapshot isolation answers 1020 where others answer a row count; on by default since 11.6.2.
+func TestMySQLContractUnderSnapshotIsolation(t *testing.T) {
+	t.Parallel()
+	_, dsn := openMySQL(t, nil)
+	db, err := sql.Open("mysql", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	var name, value string
+	if err := db.QueryRowContext(t.Context(), "SHOW VARIABLES LIKE 'innodb_snapshot_isolation'").Scan(&name, &value); errors.Is(err, sql.ErrNoRows) {
+		t.Log("this server has no snapshot isolation: nothing to try")
+		return
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	contract.RunLedger(t, contract.LedgerSuite{Open: func(t *testing.T) contract.LedgerStore {
+		store, _ := openMySQL(t, func(cfg *gormmysql.Config) { cfg.DSN += "?innodb_snapshot_isolation=ON" })
 		return store
 	}})
 }
