@@ -2,6 +2,7 @@ package gormmysql
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"gorm.io/gorm"
@@ -46,8 +47,8 @@ type group struct {
 
 	stocks   map[string]stockRow // as read
 	at       utcTime             // the database's time when they were read
-	outcomes []port.ApplyOutcome // of items; Applied until the rows say otherwise
-	rows     []orderRow          // written, in order of their key: first those tried, then those that are mine
+	outcomes []port.ApplyOutcome // of items
+	rows     []orderRow          // new ones, in order of their key
 	makers   map[binaryID]int    // row → item that it was made for
 	met      map[domain.Key]domain.Order
 	suspects []string
@@ -57,20 +58,29 @@ func (g *group) apply() error {
 	if err := g.readStocks(); err != nil {
 		return err
 	}
+	if err := g.meet(); err != nil {
+		return err
+	}
 	g.makeRows()
-	if err := insert(g.tx, g.rows, g.store.dialect.insertMax); err != nil {
+	if err := insertNew(g.tx, g.rows, g.store.dialect.insertMax); err != nil {
 		return err
 	}
-	if err := g.keepMine(); err != nil {
-		return err
-	}
-	if err := g.meetOthers(); err != nil {
-		return err
-	}
-	if err := insert(g.tx, g.flows(), g.store.dialect.insertMax); err != nil {
+	if err := insertNew(g.tx, g.flows(), g.store.dialect.insertMax); err != nil {
 		return err
 	}
 	return g.takeUnits()
+}
+
+// meet reads the rows that are there already. It locks nothing, so a group that comes a second time stands in nobody's way.
+func (g *group) meet() error {
+	keys := make([]domain.Key, len(g.items))
+	for i, item := range g.items {
+		keys[i] = item.Deduction.Key
+	}
+	slices.SortFunc(keys, domain.Key.Compare)
+	var err error
+	g.met, err = fates(g.tx, slices.Compact(keys))
+	return err
 }
 
 // readStocks reads versions before the inserts instead of after them: the rows can then carry their stock
@@ -108,7 +118,9 @@ func (g *group) makeRows() {
 	candidates := make([]int, 0, len(g.items))
 	for i, item := range g.items {
 		g.outcomes[i] = standing(item, g.stocks[item.Deduction.Key.Product()])
-		if g.outcomes[i] == port.Applied {
+		if _, met := g.met[item.Deduction.Key]; met {
+			g.outcomes[i] = port.Met
+		} else if g.outcomes[i] == port.Applied {
 			candidates = append(candidates, i)
 		}
 	}
@@ -131,74 +143,27 @@ func (g *group) makeRows() {
 	}
 }
 
-// insert writes rows in one statement, or a few for more than rowsMax. A row whose unique key is there is
-// left out; every other error stays one (INSERT IGNORE would hide truncation).
-func insert[T any](tx *gorm.DB, rows []T, rowsMax int) error {
+// insertNew writes rows in one statement, or a few for more than rowsMax. A unique key that is there was
+// written by somebody since we looked: the next try meets it.
+func insertNew[T any](tx *gorm.DB, rows []T, rowsMax int) error {
 	for chunk := range slices.Chunk(rows, rowsMax) {
-		if err := tx.Clauses(clause.OnConflict{DoNothing: true}).Create(&chunk).Error; err != nil {
+		err := tx.Create(&chunk).Error
+		if errors.Is(err, gorm.ErrDuplicatedKey) {
+			return errMoved
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// mine narrows to the rows of this group: their ids were made one after the other, so they are a
-// short range of the primary key.
-func (g *group) mine(db *gorm.DB) *gorm.DB {
-	return db.Where("id BETWEEN ? AND ? AND group_id = ?", g.first(), g.last(), g.id)
-}
-
-func (g *group) first() binaryID { return g.rows[0].ID }
-func (g *group) last() binaryID  { return g.rows[len(g.rows)-1].ID }
-
-// keepMine forgets the rows that were not inserted because their key was there.
-func (g *group) keepMine() error {
-	if len(g.rows) == 0 {
-		return nil
-	}
-	var ids []binaryID
-	if err := g.mine(g.tx.Table("orders")).Pluck("id", &ids).Error; err != nil {
-		return err
-	}
-	if len(ids) == len(g.rows) {
-		return nil
-	}
-	written := make(map[binaryID]bool, len(ids))
-	for _, id := range ids {
-		written[id] = true
-	}
-	g.rows = slices.DeleteFunc(g.rows, func(r orderRow) bool { return !written[r.ID] })
-	return nil
-}
-
-// meetOthers reads the rows of all keys that are not mine. A key that could not be inserted and has
-// no row either was moved by somebody between two statements: the next try sees what it is.
-func (g *group) meetOthers() error {
-	made := make(map[int]bool, len(g.rows))
-	for _, r := range g.rows {
-		made[g.makers[r.ID]] = true
-	}
-	var keys []domain.Key
-	for i, item := range g.items {
-		if !made[i] {
-			keys = append(keys, item.Deduction.Key)
-		}
-	}
-	slices.SortFunc(keys, domain.Key.Compare)
-	keys = slices.Compact(keys)
-	met, err := fates(g.tx, keys)
-	if err != nil {
-		return err
-	}
-	g.met = met
-	for i, item := range g.items {
-		if made[i] {
-			continue
-		}
-		if _, ok := met[item.Deduction.Key]; ok {
-			g.outcomes[i] = port.Met
-		} else if g.outcomes[i] == port.Applied {
-			return errMoved
+// insertMissing leaves out rows whose unique key is there; every other error stays one (INSERT IGNORE would
+// hide truncation).
+func insertMissing[T any](tx *gorm.DB, rows []T, rowsMax int) error {
+	for chunk := range slices.Chunk(rows, rowsMax) {
+		if err := tx.Clauses(clause.OnConflict{DoNothing: true}).Create(&chunk).Error; err != nil {
+			return err
 		}
 	}
 	return nil
@@ -221,18 +186,17 @@ func (g *group) result() (port.ApplyResult, error) {
 		if err != nil {
 			return result, err
 		}
+		g.met[order.Key()] = order
 		result.Replies[g.makers[g.rows[i].ID]] = port.ApplyReply{Outcome: port.Applied, Order: order}
-		if len(g.met) > 0 {
-			g.met[order.Key()] = order
-		}
 	}
 	for i, item := range g.items {
 		if result.Replies[i].Outcome != 0 {
 			continue
 		}
-		result.Replies[i] = port.ApplyReply{Outcome: g.outcomes[i]}
-		if g.outcomes[i] == port.Met {
-			result.Replies[i].Order = g.met[item.Deduction.Key]
+		if order, met := g.met[item.Deduction.Key]; met {
+			result.Replies[i] = port.ApplyReply{Outcome: port.Met, Order: order}
+		} else {
+			result.Replies[i] = port.ApplyReply{Outcome: g.outcomes[i]}
 		}
 	}
 	return result, nil

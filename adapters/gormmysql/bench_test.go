@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -135,7 +136,7 @@ func rawGroup(ctx context.Context, db *sql.DB, names []string, n *int) error {
 		}
 		_ = hex.EncodeToString(b)
 	}
-	if err := rows.Close(); err != nil {
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 		return err
 	}
 	if _, err := tx.ExecContext(ctx, "INSERT INTO stock_flow (id,product_id,quantity,op_type,action,order_id,epoch,sequence,create_time) VALUES "+

@@ -111,7 +111,7 @@ func (s *Store) inTx(ctx context.Context, do func(tx *gorm.DB) error) error {
 			err = backoff.Permanent(err)
 		}
 		return struct{}{}, err
-	}, backoff.WithBackOff(pause), backoff.WithMaxTries(triesMax))
+	}, backoff.WithBackOff(pause), backoff.WithMaxTries(triesMax), backoff.WithMaxElapsedTime(triesTime))
 	var permanent *backoff.PermanentError
 	if errors.As(err, &permanent) {
 		err = permanent.Unwrap()

@@ -4,19 +4,26 @@
 //
 // # Decisions
 //
-// A group of deductions is one transaction of few statements: products read, order rows
-// inserted, my rows read back, flow rows inserted, one guarded update over the stock rows,
-// commit. Versions are read before the inserts, so that rows carry their stock version from
-// the start; the update's guard proves that nothing has moved since (a reopening raises the
-// version, too). When the guard misses, the stock rows are locked, read again in product
-// order, judged again (another state or epoch may mean another treatment: then the whole try is
-// rolled back), the rows are stamped with the new version, and the update cannot miss a second time. So a hot
-// product with many writers costs each of them one more round trip instead of a race without
-// an end. Locks are taken in one order: orders by their unique key, then stock by product.
+// A group of deductions is one transaction of few statements: products read, rows that are there
+// already read, order rows inserted, flow rows inserted, one guarded update over the stock
+// rows, commit. Versions are read before the inserts, so that rows carry their stock version
+// from the start; the update's guard proves that nothing has moved since (a reopening raises
+// the version, too). When the guard misses, the stock rows are locked, read again in product
+// order, judged again (another state or epoch may mean another treatment: then the whole try
+// is rolled back), the rows are stamped with the new version, and the update cannot miss a
+// second time. So a hot product with many writers costs each of them a few more round trips
+// instead of a race without an end.
 //
-// Whoever inserts an order row decides. Duplicates are left out by ON DUPLICATE KEY UPDATE id = id, not by INSERT
-// IGNORE, which hides truncation. Units are taken for exactly the rows that carry this
-// try's group id; a repeat after an unknown commit has another id and meets the rows of the first.
+// Whoever inserts an order row decides. Rows are inserted by a plain INSERT of what was not there a
+// statement before; a unique key that is there nevertheless was written in between, and the whole
+// transaction begins again and meets it. So my rows are exactly those of this try, which group_id
+// records, and units are taken for nothing else; a repeat after an unknown commit meets the rows of the
+// first. Tried and left: ON DUPLICATE KEY UPDATE id = id with the rows read back. In InnoDB it keeps exclusive gap
+// locks under READ COMMITTED, too, so consumers that shared some keys deadlocked until they gave up; and it
+// locks the rows of every redelivery. INSERT IGNORE hides truncation.
+//
+// Locks are taken in one order: my new orders by their unique key, then stock by product; nobody who
+// holds a stock row waits for a row of another group.
 //
 // After an error nothing goes on inside a transaction: MySQL rolls back only the statement
 // on a lock wait timeout. Deadlock, lock wait, snapshot conflict and a lost connection

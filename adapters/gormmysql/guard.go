@@ -2,6 +2,7 @@ package gormmysql
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -168,7 +169,9 @@ func (g *group) rejectBeyond() error {
 	return nil
 }
 
-// stampVersions gives my rows the version that the update under the lock is going to make.
+// stampVersions gives my rows the version that the update under the lock is going to make. Rows are named one
+// by one: a range of ids would wait for other groups' rows that lie between mine, while those wait for the
+// stock row that we hold.
 func (g *group) stampVersions() error {
 	version := make(map[string]int64, len(g.stocks))
 	for product, s := range g.stocks {
@@ -177,26 +180,28 @@ func (g *group) stampVersions() error {
 	for _, t := range g.takings() {
 		version[t.product]++
 	}
-	stamps := make([]taking, 0, len(version))
+	stale := map[string][]binaryID{}
 	for i := range g.rows {
-		r := &g.rows[i]
-		if r.StockVersion != version[r.Product] {
+		if r := &g.rows[i]; r.StockVersion != version[r.Product] {
 			r.StockVersion = version[r.Product]
-			stamps = append(stamps, taking{product: r.Product, version: r.StockVersion})
+			stale[r.Product] = append(stale[r.Product], r.ID)
 		}
 	}
-	stamps = slices.CompactFunc(stamps, func(a, b taking) bool { return a.product == b.product })
-	for chunk := range slices.Chunk(stamps, keysMax) {
+	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(stale)), keysMax) {
 		var set strings.Builder
 		var args []any
-		for _, t := range chunk {
+		var ids []binaryID
+		for _, product := range chunk {
 			set.WriteString(" WHEN ? THEN ?")
-			args = append(args, t.product, t.version)
+			args = append(args, product, version[product])
+			ids = append(ids, stale[product]...)
 		}
-		err := g.mine(g.tx.Table("orders")).
-			Update("stock_version", gorm.Expr("CASE product_id"+set.String()+" ELSE stock_version END", args...)).Error
-		if err != nil {
-			return err
+		for some := range slices.Chunk(ids, idsMax) {
+			err := g.tx.Table("orders").Where("id IN ?", some).
+				Update("stock_version", gorm.Expr("CASE product_id"+set.String()+" END", args...)).Error
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -75,24 +75,23 @@ func (s *Store) Decide(ctx context.Context, claims []port.FateClaim) ([]domain.O
 	}
 	var orders []domain.Order
 	err := s.inTx(ctx, func(tx *gorm.DB) error {
-		rows, err := s.claimed(tx, claims)
-		if err != nil {
-			return err
-		}
-		if err := insert(tx, rows, s.dialect.insertMax); err != nil {
-			return err
-		}
 		keys := make([]domain.Key, len(claims))
 		for i, c := range claims {
 			keys[i] = c.Key
 		}
-		if orders, err = fatesInOrder(tx, keys); err != nil {
+		standing, err := fates(tx, keys)
+		if err != nil {
 			return err
 		}
-		if slices.ContainsFunc(orders, domain.Order.IsZero) {
-			return errMoved
+		rows, err := s.claimed(tx, claims, standing)
+		if err != nil {
+			return err
 		}
-		return nil
+		if err := insertNew(tx, rows, s.dialect.insertMax); err != nil {
+			return err
+		}
+		orders, err = fatesInOrder(tx, keys)
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -100,8 +99,8 @@ func (s *Store) Decide(ctx context.Context, claims []port.FateClaim) ([]domain.O
 	return orders, nil
 }
 
-// claimed makes the rows of claims, the first of each key, in order of the unique key.
-func (s *Store) claimed(tx *gorm.DB, claims []port.FateClaim) ([]orderRow, error) {
+// claimed makes the rows of claims to keys that have none, the first of each key, in order of the unique key.
+func (s *Store) claimed(tx *gorm.DB, claims []port.FateClaim, standing map[domain.Key]domain.Order) ([]orderRow, error) {
 	products := make([]string, len(claims))
 	for i, c := range claims {
 		products[i] = c.Key.Product()
@@ -115,15 +114,18 @@ func (s *Store) claimed(tx *gorm.DB, claims []port.FateClaim) ([]orderRow, error
 	slices.SortStableFunc(sorted, func(a, b port.FateClaim) int { return a.Key.Compare(b.Key) })
 	sorted = slices.CompactFunc(sorted, func(a, b port.FateClaim) bool { return a.Key == b.Key })
 	group := newID()
-	rows := make([]orderRow, len(sorted))
-	for i, c := range sorted {
+	rows := make([]orderRow, 0, len(sorted))
+	for _, c := range sorted {
 		stock, ok := stocks[c.Key.Product()]
 		if !ok {
 			return nil, domain.NewError(domain.CodeProductNotFound, "there is no product "+c.Key.Product(), nil)
 		}
-		rows[i] = orderRow{ID: newID(), Product: c.Key.Product(), User: c.Key.User(), Token: c.Key.Token(),
+		if !standing[c.Key].IsZero() {
+			continue
+		}
+		rows = append(rows, orderRow{ID: newID(), Product: c.Key.Product(), User: c.Key.User(), Token: c.Key.Token(),
 			Quantity: c.Quantity, Status: c.Status, FromBirth: true, Epoch: c.Epoch, Sequence: c.Sequence,
-			StockVersion: stock.Version, Attempt: c.Attempt, Group: group, Created: at, Updated: at}
+			StockVersion: stock.Version, Attempt: c.Attempt, Group: group, Created: at, Updated: at})
 	}
 	return rows, nil
 }

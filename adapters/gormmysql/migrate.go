@@ -54,7 +54,7 @@ func (s *Store) Status(ctx context.Context) ([]MigrationStatus, error) {
 
 // migrate uses connections of its own: a change of a large table outlasts the service's timeouts, and the
 // lock's heartbeat needs a second connection.
-func (s *Store) migrate(ctx context.Context, do func(*goose.Provider) error) (err error) {
+func (s *Store) migrate(_ context.Context, do func(*goose.Provider) error) (err error) {
 	pool, err := s.dialect.openMigrator()
 	if err != nil {
 		return translate(err)

@@ -56,7 +56,7 @@ func (s *Store) Park(ctx context.Context, messages []port.Parked) error {
 				rows[i].ParkedAt = now
 			}
 		}
-		return insert(tx, rows, 50) // at 64 KiB each, well within a packet of 16 MB
+		return insertMissing(tx, rows, 50) // at 64 KiB each, well within a packet of 16 MB
 	})
 }
 

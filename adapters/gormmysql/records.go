@@ -79,7 +79,7 @@ func (s *Store) MarkBarrier(ctx context.Context, id, place string) error {
 		if err != nil {
 			return err
 		}
-		return insert(tx, []barrierRow{{ID: id, Place: place, Passed: now}}, 1)
+		return insertMissing(tx, []barrierRow{{ID: id, Place: place, Passed: now}}, 1)
 	})
 }
 

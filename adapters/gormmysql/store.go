@@ -17,7 +17,8 @@ import (
 
 // What is bounded, and by how much.
 const (
-	triesMax   = 8 // transactions for one call
+	triesMax   = 25               // transactions for one call
+	triesTime  = 30 * time.Second // after which no further one begins
 	pauseFirst = 2 * time.Millisecond
 	pauseMax   = 200 * time.Millisecond
 	pageMax    = 10_000 // rows that one page may have; a higher limit is cut to it
