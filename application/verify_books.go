@@ -95,9 +95,11 @@ func (b *VerifyBooks) forEach(ctx context.Context, product string, do func(strin
 	}
 }
 
-// checkProduct checks A, B, C and E of one product.
+// checkProduct checks A, B, C and E of one product. The look comes first: what it finds at rest is in
+// the totals, so that a verdict on a drained product never judges rows of the time before.
 func (b *VerifyBooks) checkProduct(ctx context.Context, c *checking, product string) error {
 	c.v.Products++
+	look, lookErr := b.eyes.look(ctx, product, math.MaxInt64)
 	totals, err := b.book.Totals(ctx, product)
 	if errors.Is(err, domain.ErrProductNotFound) {
 		return err
@@ -107,8 +109,7 @@ func (b *VerifyBooks) checkProduct(ctx context.Context, c *checking, product str
 		return ctx.Err()
 	}
 	c.checkTotals(product, totals)
-	look, err := b.eyes.look(ctx, product, math.MaxInt64)
-	if err != nil {
+	if lookErr != nil {
 		c.unsure(Finding{Product: product, Detail: "the gate or the ledger could not be read"}, &c.a, &c.b, &c.e)
 		return ctx.Err()
 	}
