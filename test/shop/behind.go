@@ -7,9 +7,11 @@ import (
 
 	"github.com/apache/rocketmq-client-go/v2/primitive"
 	"github.com/apache/rocketmq-client-go/v2/producer"
+	"github.com/apache/rocketmq-client-go/v2/rlog"
 
 	"seckill/adapters/gormmysql"
 	"seckill/adapters/redislua"
+	"seckill/test/harness"
 )
 
 // Gate is the shop's gate, of another process. Stack only.
@@ -40,7 +42,9 @@ func (s *Shop) Store() *gormmysql.Store {
 // queues. Stack only.
 func (s *Shop) Publish(bodies ...[]byte) {
 	s.t.Helper()
-	p, err := producer.NewDefaultProducer(producer.WithGroupName(s.Group+"_other"), producer.WithInstanceName(s.Group+"_other"),
+	rlog.SetLogLevel("error")
+	name := harness.UniqueID(s.t) // two at once in one process must not share one
+	p, err := producer.NewDefaultProducer(producer.WithGroupName(name), producer.WithInstanceName(name),
 		producer.WithNsResolver(primitive.NewPassthroughResolver([]string{s.NameServers})))
 	if err != nil {
 		s.t.Fatal(err)

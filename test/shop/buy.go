@@ -8,8 +8,11 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/golang-jwt/jwt/v5"
 
 	"seckill/application"
 	"seckill/bootstrap/rehearse"
@@ -71,6 +74,18 @@ func (s *Shop) Token(sub string) string {
 	return token
 }
 
+// TokenOf is a token with a valid signature for any sub, also for one that the service would never issue.
+func (s *Shop) TokenOf(sub string) string {
+	now := time.Now()
+	claims := jwt.MapClaims{"sub": sub, "iss": "seckill", "aud": "seckill", "scope": strings.Join(buyerScopes, " "),
+		"iat": now.Unix(), "exp": now.Add(time.Hour).Unix()}
+	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(key))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return token
+}
+
 // OperatorToken has every operator's scope.
 func (s *Shop) OperatorToken() string {
 	token, err := s.tokens.Issue("operator", operatorScopes, time.Hour)
@@ -123,6 +138,15 @@ func (s *Shop) Buy(ctx context.Context, product, user, token string, quantity in
 // Order asks for the user's own order.
 func (s *Shop) Order(product, user, token string) Answer {
 	return s.Ask(context.Background(), http.MethodGet, s.Buyers+"/api/v1/products/"+product+"/orders/"+token, s.Token(user), nil)
+}
+
+// WaitOrder waits until the user's own order has that status.
+func (s *Shop) WaitOrder(product, user, token, status string) {
+	s.t.Helper()
+	Eventually(s.t, time.Minute, "order "+token+" of "+user, func() (bool, string) {
+		a := s.Order(product, user, token)
+		return a.Status == http.StatusOK && a.Text("status") == status, a.String()
+	})
 }
 
 // Admin asks the operators' door.

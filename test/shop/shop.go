@@ -84,6 +84,14 @@ func New(t testing.TB, profile string, settings ...string) *Shop {
 	return s
 }
 
+// For is the same shop with the failures told to another test, for the subtests of the one that
+// prepared it. Only the shop that was prepared may be started and ended.
+func (s *Shop) For(t testing.TB) *Shop {
+	own := *s
+	own.t = t
+	return &own
+}
+
 // Start runs the service and waits until it has said where its doors are.
 func (s *Shop) Start() {
 	s.t.Helper()
