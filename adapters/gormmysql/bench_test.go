@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -129,6 +128,7 @@ func rawGroup(ctx context.Context, db *sql.DB, names []string, n *int) error {
 	if err != nil {
 		return err
 	}
+	defer func() { _ = rows.Close() }() // read to its end below, so the connection is free before that
 	for rows.Next() {
 		var b []byte
 		if err := rows.Scan(&b); err != nil {
@@ -136,7 +136,7 @@ func rawGroup(ctx context.Context, db *sql.DB, names []string, n *int) error {
 		}
 		_ = hex.EncodeToString(b)
 	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+	if err := rows.Err(); err != nil {
 		return err
 	}
 	if _, err := tx.ExecContext(ctx, "INSERT INTO stock_flow (id,product_id,quantity,op_type,action,order_id,epoch,sequence,create_time) VALUES "+
