@@ -84,6 +84,9 @@ func New(t testing.TB, profile string, settings ...string) *Shop {
 	return s
 }
 
+// Set changes settings, SECKILL_… variables, from the next start on.
+func (s *Shop) Set(settings ...string) { s.env = append(s.env, settings...) }
+
 // For is the same shop with the failures told to another test, for the subtests of the one that
 // prepared it. Only the shop that was prepared may be started and ended.
 func (s *Shop) For(t testing.TB) *Shop {
