@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
-	"encoding/hex"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -103,15 +103,12 @@ func rawGroup(ctx context.Context, db *sql.DB, names []string, n *int) error {
 	const now = "2026-01-02 03:04:05.678"
 	group := id()
 	var orders, flows []any
-	var first, last []byte
+	var keys []any
 	for i := range benchGroup {
 		*n++
 		order := id()
-		if first == nil {
-			first = order
-		}
-		last = order
 		name := names[i*len(names)/benchGroup]
+		keys = append(keys, name, fmt.Sprintf("user-%010d", *n), "token-0123456789")
 		orders = append(orders, order, name, fmt.Sprintf("user-%010d", *n), "token-0123456789", 1, 1, true, 1, *n,
 			versions[name]+1, "a-123456", group, false, now, now)
 		flows = append(flows, id(), name, 1, "SECKILL", "deduct", order, 1, *n, now)
@@ -120,27 +117,23 @@ func rawGroup(ctx context.Context, db *sql.DB, names []string, n *int) error {
 		row := "(?" + strings.Repeat(",?", columns-1) + ")"
 		return row + strings.Repeat(","+row, benchGroup-1)
 	}
-	if _, err := tx.ExecContext(ctx, "INSERT INTO orders (id,product_id,uid,token,quantity,status,from_birth,epoch,sequence,stock_version,attempt,group_id,gate_told,created_at,updated_at) VALUES "+
-		values(15)+" ON DUPLICATE KEY UPDATE id=id", orders...); err != nil {
-		return err
-	}
-	rows, err := tx.QueryContext(ctx, "SELECT id FROM orders WHERE id BETWEEN ? AND ? AND group_id = ?", first, last, group)
+	found, err := tx.QueryContext(ctx, "SELECT * FROM orders WHERE "+
+		strings.TrimSuffix(strings.Repeat("(product_id = ? AND uid = ? AND token = ?) OR ", benchGroup), " OR "), keys...)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = rows.Close() }() // read to its end below, so the connection is free before that
-	for rows.Next() {
-		var b []byte
-		if err := rows.Scan(&b); err != nil {
-			return err
-		}
-		_ = hex.EncodeToString(b)
+	if found.Next() {
+		return errors.New("a row is there already")
 	}
-	if err := rows.Err(); err != nil {
+	if err := errors.Join(found.Err(), found.Close()); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, "INSERT INTO orders (id,product_id,uid,token,quantity,status,from_birth,epoch,sequence,stock_version,attempt,group_id,gate_told,created_at,updated_at) VALUES "+
+		values(15), orders...); err != nil {
 		return err
 	}
 	if _, err := tx.ExecContext(ctx, "INSERT INTO stock_flow (id,product_id,quantity,op_type,action,order_id,epoch,sequence,create_time) VALUES "+
-		values(9)+" ON DUPLICATE KEY UPDATE id=id", flows...); err != nil {
+		values(9), flows...); err != nil {
 		return err
 	}
 	if err := rawTake(ctx, tx, names, versions); err != nil {
