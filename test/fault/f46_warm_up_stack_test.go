@@ -11,6 +11,7 @@ import (
 	"time"
 
 	_ "github.com/go-sql-driver/mysql"
+	"github.com/redis/go-redis/v9"
 
 	"seckill/domain"
 	"seckill/test/shop"
@@ -20,21 +21,12 @@ import (
 // applied. The consumer is held up by a lock on its table, through two restarts.
 func TestF46NothingWarmsUpALiveStock(t *testing.T) {
 	t.Parallel()
-	const total, first, more = 100, 60, 100
+	const total, first = 100, 60
 	s := shop.New(t, shop.Stack)
 	s.Start()
 	product := onSale(t, s, total, 0)
 	unlock := lockOrders(t, s)
-	early := make([]*purchase, first)
-	for i := range early {
-		early[i] = &purchase{product: product, user: fmt.Sprintf("early%d", i), token: "t", quantity: 1}
-	}
-	atOnce(s, early)
-	for _, p := range early {
-		if p.answer.Status != http.StatusAccepted {
-			t.Errorf("%s: %v", p.user, p.answer)
-		}
-	}
+	early := sellEarly(t, s, product, first)
 	for restart := range 2 {
 		s.Kill()
 		s.Start()
@@ -52,7 +44,72 @@ func TestF46NothingWarmsUpALiveStock(t *testing.T) {
 			t.Errorf("after restart %d: %v", restart+1, a)
 		}
 	}
-	late := make([]*purchase, more)
+	late := sellTheRest(t, s, product, total-first)
+	unlock()
+	holds(t, s, product, total, total, append(early, late...)...)
+}
+
+// F46, the other road: a gate that is gone is filled again only when what was accepted is applied, and
+// until then nobody is sold anything.
+func TestF46ALostStockIsWarmedUpAfterTheDrain(t *testing.T) {
+	t.Parallel()
+	const total, first = 100, 60
+	s := shop.New(t, shop.Stack)
+	s.Start()
+	product := onSale(t, s, total, 0)
+	unlock := lockOrders(t, s)
+	early := sellEarly(t, s, product, first)
+	client := redis.NewClient(&redis.Options{Addr: s.Redis})
+	t.Cleanup(func() { _ = client.Close() })
+	keys, err := client.Keys(context.Background(), "seckill:{"+product+"}:*").Result()
+	if err != nil || len(keys) < first {
+		t.Fatalf("%d keys: %v", len(keys), err)
+	}
+	if err := client.Del(context.Background(), keys...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	held := &purchase{product: product, user: "held", token: "t", quantity: total} // nobody can be sold so many
+	noticed := 0
+	shop.Eventually(t, time.Minute, "the loss is noticed", func() (bool, string) {
+		if held.buy(s); held.answer.Code() == domain.CodeRebuilding {
+			noticed++
+		} else {
+			t.Errorf("before the drain: %v", held.answer)
+		}
+		if a := s.Admin(http.MethodPut, "/admin/v1/products/"+product, map[string]int64{"total": total}); !a.Accepted() && a.Status != http.StatusServiceUnavailable {
+			t.Errorf("put on sale again: %v", a)
+		}
+		v, a := s.Stock(product)
+		return noticed >= 30 && v.State == "suspended", a.String() // three seconds, several ticks of everything
+	})
+	unlock()
+	s.WaitOpen(product)
+	if v, a := s.Stock(product); v.Gate == nil || v.Gate.Remaining != total-first || v.Epoch < 2 {
+		t.Errorf("after the rebuild: %v", a)
+	}
+	late := sellTheRest(t, s, product, total-first)
+	holds(t, s, product, total, total, append(early, late...)...)
+}
+
+func sellEarly(t *testing.T, s *shop.Shop, product string, n int) []*purchase {
+	t.Helper()
+	early := make([]*purchase, n)
+	for i := range early {
+		early[i] = &purchase{product: product, user: fmt.Sprintf("early%d", i), token: "t", quantity: 1}
+	}
+	atOnce(s, early)
+	for _, p := range early {
+		if p.answer.Status != http.StatusAccepted {
+			t.Errorf("%s: %v", p.user, p.answer)
+		}
+	}
+	return early
+}
+
+// sellTheRest lets in more buyers than there are units left.
+func sellTheRest(t *testing.T, s *shop.Shop, product string, left int) []*purchase {
+	t.Helper()
+	late := make([]*purchase, 2*left+20)
 	for i := range late {
 		late[i] = &purchase{product: product, user: fmt.Sprintf("late%d", i), token: "t", quantity: 1}
 	}
@@ -65,11 +122,10 @@ func TestF46NothingWarmsUpALiveStock(t *testing.T) {
 			t.Errorf("%s: %v", p.user, p.answer)
 		}
 	}
-	if sold != total-first {
-		t.Errorf("%d of %d sold after the restarts", sold, total-first)
+	if sold != left {
+		t.Errorf("%d sold of the %d that were left", sold, left)
 	}
-	unlock()
-	holds(t, s, product, total, total, append(early, late...)...)
+	return late
 }
 
 // lockOrders lets nobody write an order, and everyone read, until it is undone.
