@@ -11,6 +11,7 @@ import (
 	"github.com/golang/mock/gomock"
 
 	"seckill/application"
+	"seckill/application/port"
 	"seckill/application/port/portmock"
 	"seckill/domain"
 )
@@ -243,6 +244,32 @@ func TestWaitDrainedEndsWhenNothingIsOnItsWay(t *testing.T) {
 		err := s.verifier().WaitDrained(ctx, "")
 		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "p has 1 open flows") {
 			t.Error(err)
+		}
+	})
+}
+
+// lateBook settles what is open just after it was read.
+type lateBook struct {
+	port.Book
+	settle func()
+}
+
+func (b lateBook) Totals(ctx context.Context, product string) (port.BookTotals, error) {
+	totals, err := b.Book.Totals(ctx, product)
+	b.settle()
+	return totals, err
+}
+
+func TestVerifyNeverCallsDrainedWhatItsTotalsDoNotHold(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "settled meanwhile", func(t *testing.T) {
+		s := newShop(nil)
+		s.open(t, "p", 10)
+		flow := s.buy(t, "p", "a")
+		book := lateBook{s.books, func() { s.settle(t, flow, domain.OrderConfirmed) }}
+		v, err := application.NewVerifyBooks(book, s.eyes, wallClock{}, application.DefaultVerifyConfig()).Verify(t.Context(), "p", nil)
+		if err != nil || v.Drained && v.Confirmed == 0 {
+			t.Errorf("%v: drained without its order: %+v", err, v)
 		}
 	})
 }
