@@ -13,7 +13,7 @@ MOCKS    := application/port/portmock
 export SECKILLTEST_BINARY := $(CURDIR)/bin/seckill
 
 .PHONY: help run build test test-unit test-stack stack-suites install \
-	verify verify-mocks verify-format generate fmt lint bench stack clean
+	verify verify-mocks verify-format generate fmt lint bench bench-micro stack clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS='	' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
@@ -58,7 +58,10 @@ stack: install ## real servers in the foreground until ^C; their addresses in bi
 bin/stack:
 	@go build -o bin/stack ./test/harness/stack
 
-bench: install build ## benchmarks, on real servers
+bench: install build ## figures on the real servers, beside bare Echo in the same run
+	bin/stack exec -- go run ./test/bench --binary bin/seckill
+
+bench-micro: install build ## the benchmarks beside each adapter
 	bin/stack exec -- go test -tags stack -p 1 -timeout 60m -run '^$$' -bench . -benchmem ./...
 
 verify: verify-mocks verify-format lint ## what is committed is generated, tidy, formatted and linted

@@ -148,6 +148,7 @@ func (w *WatchGates) act(ctx context.Context, s domain.Stock, j gateJudgement) e
 		return err
 	case ledgerBack:
 		return markDamaged(ctx, w.epochs, w.gate, w.log, s.Product(), j.reason)
+	case gateFine:
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"go.uber.org/dig"
 	"go.uber.org/fx"
 	"go.uber.org/fx/fxevent"
@@ -105,6 +106,7 @@ func NewToolApp(c Config, log *slog.Logger, version string) (*App, error) {
 }
 
 func assemble(c Config, log *slog.Logger, options fx.Option) (*App, error) {
+	redis.SetLogger(redisLog{log})
 	app := &App{config: c, log: log, closers: &closers{}}
 	app.fx = fx.New(fx.Replace(app.closers), options, fx.Invoke(func(s Services) { app.Services = s }))
 	if err := app.fx.Err(); err != nil {

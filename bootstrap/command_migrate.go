@@ -25,6 +25,7 @@ func (p *program) migrateCommand() *cobra.Command {
 				if c.Embedded() || c.RocketMQ.Broker == "" {
 					return nil
 				}
+				rocketmq.BridgeLogs(newLogger(c.Log, p.stderr))
 				return rocketmq.EnsureTopic(ctx, rocketConfig(c), c.RocketMQ.Broker, topicQueues)
 			})
 		}}

@@ -86,13 +86,10 @@ func (p *program) rehearse(ctx context.Context, c Config, door *doorFlags, r reh
 
 func (p *program) runRehearsal(ctx context.Context, r rehearse.Config) error {
 	report, err := rehearse.Run(ctx, r, p.stdout, p.stderr)
-	if err != nil {
-		return err
-	}
-	if report.Violations() {
+	if report.Violations() { // also beside an error: what was found stands
 		return errViolation
 	}
-	return nil
+	return err
 }
 
 // rehearseAlone starts a service on free ports, an embedded one in a folder of its own, and stops it afterwards.

@@ -1,6 +1,8 @@
 package bootstrap
 
 import (
+	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -21,5 +23,12 @@ func newLogger(c LogConfig, w io.Writer) *slog.Logger {
 
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) //nolint:gosec // a file descriptor fits an int
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// redisLog is slog as go-redis wants it: what it says of connections is noise beside our own lines.
+type redisLog struct{ log *slog.Logger }
+
+func (r redisLog) Printf(ctx context.Context, format string, v ...any) {
+	r.log.DebugContext(ctx, fmt.Sprintf(format, v...), "event", "redis_client")
 }

@@ -75,6 +75,7 @@ func (v Verdict) String() string {
 		return "commit"
 	case VerdictRollback:
 		return "rollback"
+	case VerdictUnknown:
 	}
 	return "unknown"
 }

@@ -31,47 +31,57 @@ func (f Fate) Move(state FlowState, baseVersion, remaining int64) Move {
 	newer := f.StockVersion > baseVersion
 	switch f.Status {
 	case OrderConfirmed:
-		switch state {
-		case FlowDeducted:
-			return Move{To: FlowSettled}
-		case FlowAbsent:
-			if !newer {
-				return Move{To: FlowSettled}
-			}
-			if remaining < f.Quantity {
-				return Move{To: FlowSettled, Suspect: true}
-			}
-			return Move{To: FlowSettled, Units: -f.Quantity}
-		}
-		return Move{To: state} // settled already, or a late settle that a cancel overtook
+		return f.moveConfirmed(state, newer, remaining)
 	case OrderCancelled:
-		switch state {
-		case FlowDeducted:
-			return Move{To: FlowReleased, Units: f.Quantity}
-		case FlowSettled:
-			if f.FromBirth {
-				return Move{To: state, Suspect: true}
-			}
-			if newer {
-				return Move{To: FlowReleased, Units: f.Quantity}
-			}
-			return Move{To: FlowReleased}
-		case FlowAbsent:
-			return Move{To: FlowReleased}
-		}
-		return Move{To: state}
+		return f.moveCancelled(state, newer)
 	case OrderRejected:
-		switch state {
-		case FlowDeducted:
-			return Move{To: FlowRefused, Units: f.Quantity}
-		case FlowSettled:
-			return Move{To: state, Suspect: true}
-		case FlowAbsent:
-			return Move{To: FlowRefused}
-		}
+		return f.moveRejected(state)
+	default: // no row: nothing to tell
 		return Move{To: state}
 	}
-	return Move{To: state}
+}
+
+func (f Fate) moveConfirmed(state FlowState, newer bool, remaining int64) Move {
+	switch {
+	case state == FlowDeducted:
+		return Move{To: FlowSettled}
+	case state != FlowAbsent: // settled already, or a late settle that a cancel overtook
+		return Move{To: state}
+	case !newer: // the rebuild has counted it
+		return Move{To: FlowSettled}
+	case remaining < f.Quantity:
+		return Move{To: FlowSettled, Suspect: true}
+	}
+	return Move{To: FlowSettled, Units: -f.Quantity}
+}
+
+func (f Fate) moveCancelled(state FlowState, newer bool) Move {
+	switch {
+	case state == FlowDeducted:
+		return Move{To: FlowReleased, Units: f.Quantity}
+	case state == FlowAbsent:
+		return Move{To: FlowReleased}
+	case state != FlowSettled:
+		return Move{To: state}
+	case f.FromBirth: // never confirmed, so the gate cannot have settled it
+		return Move{To: state, Suspect: true}
+	case newer:
+		return Move{To: FlowReleased, Units: f.Quantity}
+	}
+	return Move{To: FlowReleased}
+}
+
+func (f Fate) moveRejected(state FlowState) Move {
+	switch state {
+	case FlowDeducted:
+		return Move{To: FlowRefused, Units: f.Quantity}
+	case FlowAbsent:
+		return Move{To: FlowRefused}
+	case FlowSettled:
+		return Move{To: state, Suspect: true}
+	default: // released or refused already
+		return Move{To: state}
+	}
 }
 
 // FlowState is the state of a flow whose fate this is, as a rebuild writes it back.
@@ -83,6 +93,7 @@ func (s OrderStatus) FlowState() FlowState {
 		return FlowReleased
 	case OrderRejected:
 		return FlowRefused
+	default:
+		return FlowAbsent
 	}
-	return FlowAbsent
 }

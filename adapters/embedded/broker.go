@@ -323,6 +323,7 @@ func (b *Broker) decide(half *message, verdict domain.Verdict) (committed bool, 
 	case domain.VerdictRollback:
 		delete(b.halves, half.number)
 		b.journal.append(record{kind: recordRollback, number: half.number})
+	default: // stays a half
 	}
 	b.mu.Unlock()
 	switch verdict {
@@ -330,8 +331,9 @@ func (b *Broker) decide(half *message, verdict domain.Verdict) (committed bool, 
 		return true, b.release(mark, half)
 	case domain.VerdictRollback:
 		return false, nil
+	default:
+		return false, b.journal.sync(half.mark)
 	}
-	return false, b.journal.sync(half.mark)
 }
 
 // release lets committed messages out to the consumer once they are on disk.

@@ -2,7 +2,6 @@ package embedded_test
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -16,7 +15,7 @@ import (
 	"seckill/test/contract"
 )
 
-func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 func quick() embedded.BrokerConfig {
 	cfg := embedded.DefaultBrokerConfig()

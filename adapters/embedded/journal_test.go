@@ -331,12 +331,12 @@ func BenchmarkSend(b *testing.B) {
 				b.ResetTimer()
 				if senders == 1 {
 					for range b.N {
-						broker.Send(context.Background(), m)
+						_, _ = broker.Send(context.Background(), m)
 					}
 				} else {
 					b.RunParallel(func(p *testing.PB) {
 						for p.Next() {
-							broker.Send(context.Background(), m)
+							_, _ = broker.Send(context.Background(), m)
 						}
 					})
 				}

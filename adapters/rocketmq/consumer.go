@@ -233,7 +233,7 @@ func (c *Consumer) finish(messages []*primitive.MessageExt) bool {
 		for to < len(messages) && deliveries[to].Batch.Kind != domain.BatchBarrier {
 			to++
 		}
-		ok := true
+		var ok bool
 		if to > from {
 			ok = c.submit(deliveries[from:to])
 		} else {

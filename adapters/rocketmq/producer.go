@@ -291,8 +291,9 @@ func (p *Producer) ask(question string, listen func(context.Context, domain.Batc
 		return primitive.CommitMessageState
 	case domain.VerdictRollback:
 		return primitive.RollbackMessageState
+	default:
+		return primitive.UnkonwnState
 	}
-	return primitive.UnkonwnState
 }
 
 // CheckWindow is port.Drainer's.

@@ -73,7 +73,7 @@ func (s *brokerScript) refuse(when func(port.Delivery) bool) {
 	s.refused = when
 }
 
-func (s *brokerScript) run(name string, ctx context.Context) {
+func (s *brokerScript) run(ctx context.Context, name string) {
 	s.mu.Lock()
 	do := s.during[name]
 	s.mu.Unlock()
@@ -87,7 +87,7 @@ func (s *brokerScript) Confirm(ctx context.Context, batch domain.Batch) domain.V
 	if batch.Kind == domain.BatchBarrier {
 		return domain.VerdictUnknown
 	}
-	s.run("confirm "+batch.ID, ctx)
+	s.run(ctx, "confirm "+batch.ID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if verdict, set := s.confirm[batch.ID]; set {
@@ -107,7 +107,7 @@ func (s *brokerScript) Resolve(ctx context.Context, batch domain.Batch) domain.V
 	s.mu.Lock()
 	s.resolves[batch.ID]++
 	s.mu.Unlock()
-	s.run("resolve "+batch.ID, ctx)
+	s.run(ctx, "resolve "+batch.ID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	verdicts := s.resolve[batch.ID]

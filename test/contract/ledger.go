@@ -12,7 +12,7 @@ import (
 )
 
 // LedgerStore is everything that a ledger adapter is asked to be.
-type LedgerStore interface {
+type LedgerStore interface { //nolint:interfacebloat // one store serves all of them
 	port.Ledger
 	port.Outbox
 	port.Catalog

@@ -122,7 +122,7 @@ func applyOverlapping(c *ledgerCase) {
 	}
 	var all sync.WaitGroup
 	for worker := range 6 {
-		random := rand.New(rand.NewPCG(uint64(worker), 1)) //nolint:gosec // a seed, so that it can be repeated
+		random := rand.New(rand.NewPCG(uint64(worker), 1))
 		mine := slices.Clone(pool)
 		random.Shuffle(len(mine), func(i, j int) { mine[i], mine[j] = mine[j], mine[i] })
 		all.Go(func() {
