@@ -82,7 +82,7 @@ func (c *Consumer) Start(ctx context.Context) error {
 	if c.running || c.stopping {
 		return domain.NewError(domain.CodeInternal, "a consumer starts once", nil)
 	}
-	bridgeLogs(c.log)
+	BridgeLogs(c.log)
 	if err := c.directory.connect(ctx); err != nil {
 		return errors.Join(err, c.directory.close())
 	}

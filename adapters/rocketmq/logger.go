@@ -19,9 +19,7 @@ var bridged sync.Once
 
 // BridgeLogs makes the library log through log, for good; the first call wins. Producer and Consumer do it
 // at their start; whoever calls EnsureTopic alone does it before.
-func BridgeLogs(log *slog.Logger) { bridgeLogs(log) }
-
-func bridgeLogs(log *slog.Logger) {
+func BridgeLogs(log *slog.Logger) {
 	bridged.Do(func() {
 		rlog.SetLogger(bridge{log.With("component", "rocketmq-client")})
 		primitive.DefaultPanicHandler = func(cause any) {

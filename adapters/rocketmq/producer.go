@@ -60,7 +60,7 @@ func (p *Producer) Start(ctx context.Context) error {
 	if p.running || p.stopping {
 		return domain.NewError(domain.CodeInternal, "a producer starts once", nil)
 	}
-	bridgeLogs(p.log)
+	BridgeLogs(p.log)
 	if err := p.directory.connect(ctx); err != nil {
 		return errors.Join(err, p.directory.close())
 	}
