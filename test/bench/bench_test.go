@@ -50,7 +50,7 @@ func operators(t *testing.T, verdict string) string {
 
 func buyers(t *testing.T) string {
 	t.Helper()
-	tokens, err := echohttp.NewTokens([]byte(testKey), "", "")
+	tokens, err := echohttp.NewTokens([]byte(testKey), "seckill", "seckill")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -90,7 +90,7 @@ func measure(ctx context.Context, args []string) (err error) {
 	if err := os.MkdirAll(s.out, 0o750); err != nil {
 		return err
 	}
-	tokens, err := echohttp.NewTokens([]byte(s.key), "", "")
+	tokens, err := echohttp.NewTokens([]byte(s.key), "seckill", "seckill")
 	if err != nil {
 		return err
 	}
