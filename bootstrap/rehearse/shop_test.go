@@ -39,6 +39,7 @@ type stock struct {
 	total, left int64
 	orders      map[string]*sold // by user and token
 	refusals    int
+	hidden      string // key of the order that was refused and is there all the same
 	confirmed   int64
 }
 
@@ -172,6 +173,8 @@ func (s *shop) decide(r *http.Request) (status int, body any, replayed bool) {
 	key := user + "/" + token
 	if o := p.orders[key]; o != nil {
 		switch {
+		case s.confirmsRefused && key == p.hidden: // refused again, or the repeat would make an honest shop of it
+			return http.StatusConflict, map[string]string{"code": "stock-not-enough"}, false
 		case s.sellsTwice:
 			p.left--
 			return http.StatusAccepted, o, false
@@ -188,7 +191,7 @@ func (s *shop) decide(r *http.Request) (status int, body any, replayed bool) {
 	if p.left <= 0 {
 		p.refusals++
 		if s.confirmsRefused && p.refusals == 2 {
-			p.orders[key] = o
+			p.orders[key], p.hidden = o, key
 		}
 		return http.StatusConflict, map[string]string{"code": "stock-not-enough"}, false
 	}
