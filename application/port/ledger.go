@@ -122,8 +122,8 @@ type LockedStock interface {
 
 // Epochs is the ledger's part of suspend, drain, rebuild and reopen.
 type Epochs interface {
-	// Suspend suspends open products, with the reason; others stay as they are. damaged marks
-	// them as waiting for an operator instead.
+	// Suspend suspends open products, with the reason; others stay as they are. damaged marks them as
+	// waiting for an operator instead, suspended ones too, so that no rebuild goes on.
 	Suspend(ctx context.Context, products []string, reason string, damaged bool) error
 
 	// Suspended lists every product that is not open.
