@@ -24,6 +24,7 @@ type Services struct {
 	OpenSale  *application.OpenSale
 	Verify    *application.VerifyBooks
 	Reconcile *application.ReconcileStock
+	Rebuild   *application.RebuildStock
 	Tokens    *echohttp.Tokens
 	Doors     *doors `optional:"true"`
 }
@@ -58,14 +59,14 @@ func Options(c Config, log *slog.Logger, version string) fx.Option {
 }
 
 // toolOptions is the graph of a command that opens the servers itself: no doors, no lane and no
-// schedule. On the stack it starts nothing that sells, relays or consumes beside the running
+// schedule. On the stack it sends and rebuilds, but leaves consuming and relaying to the running
 // instances; the embedded folder is its own, so there it takes the whole cold road.
 func toolOptions(c Config, log *slog.Logger, version string) fx.Option {
-	options := []fx.Option{base(c, log, version), modules(c), applicationModule()}
+	broker := producerModule()
 	if c.Embedded() {
-		options = append(options, consumerModule(c), roadModule())
+		broker = consumerModule(c)
 	}
-	return fx.Options(options...)
+	return fx.Options(base(c, log, version), modules(c), applicationModule(), broker, roadModule())
 }
 
 func modules(c Config) fx.Option {

@@ -168,8 +168,10 @@ func (p *program) reconcile(ctx context.Context, c Config, door *doorFlags, requ
 		return r, err
 	}
 	err = p.withTools(ctx, c, func(app *App) error {
-		r, err = app.Reconcile.Reconcile(ctx, request)
-		return err
+		if r, err = app.Reconcile.Reconcile(ctx, request); err != nil {
+			return err
+		}
+		return app.Rebuild.WaitIdle(ctx) // a drift that was found is repaired by a rebuild of this process
 	})
 	return r, err
 }

@@ -127,9 +127,14 @@ func consumerModule(c Config) fx.Option {
 			return part{name: "consumer", start: b.Start, stop: b.Stop}
 		})))
 	}
-	return fx.Module("consumer", fx.Provide(
-		asRunner(func(p *rocketmq.Producer) part { return part{name: "producer", start: p.Start, stop: p.Stop} }),
+	return fx.Module("consumer", producerModule(), fx.Provide(
 		asRunner(func(c *rocketmq.Consumer) part { return part{name: "consumer", start: c.Start, stop: c.Stop} }),
+	))
+}
+
+func producerModule() fx.Option {
+	return fx.Module("producer", fx.Provide(
+		asRunner(func(p *rocketmq.Producer) part { return part{name: "producer", start: p.Start, stop: p.Stop} }),
 	))
 }
 
