@@ -96,9 +96,9 @@ func base(c Config, log *slog.Logger, version string) fx.Option {
 
 type buildVersion string
 
-// NewApp wires a service with its doors.
-func NewApp(c Config, log *slog.Logger, version string) (*App, error) {
-	return assemble(c, log, Options(c, log, version))
+// NewApp wires a service with its doors; more is for tests that look inside.
+func NewApp(c Config, log *slog.Logger, version string, more ...fx.Option) (*App, error) {
+	return assemble(c, log, fx.Options(append(more, Options(c, log, version))...))
 }
 
 // NewToolApp wires what a command needs that opens the servers itself.

@@ -7,5 +7,5 @@
 // A shop can be killed, stopped and started again on what it left behind; its settings stay. A
 // test that has to reach behind the doors does so through the same adapters that the service
 // uses, connected to the same servers (Gate, Store, Publish); the embedded profile has no behind
-// that another process could reach, so its stories of that kind run in the process, in bootstrap.
+// that another process could reach, so for such a test it runs in the test's own (StartHere).
 package shop

@@ -47,6 +47,7 @@ type Shop struct {
 	folder  string
 	tokens  *echohttp.Tokens
 	process *process
+	here    here
 }
 
 // New prepares a shop and starts nothing. settings are SECKILL_… variables that win over its own.

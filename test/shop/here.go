@@ -1,0 +1,43 @@
+package shop
+
+import (
+	"context"
+	"log/slog"
+
+	"go.uber.org/fx"
+
+	"seckill/adapters/embedded"
+	"seckill/adapters/redislua"
+	"seckill/bootstrap"
+)
+
+// here is what is behind the doors of a service in the test's process.
+type here struct {
+	gate   *redislua.Gate
+	broker *embedded.Broker
+}
+
+// StartHere runs the embedded service in the test's process, so that the test can reach behind its doors
+// (Gate, Publish), or change its parts by more options. It is stopped when the test ends.
+func (s *Shop) StartHere(more ...fx.Option) {
+	s.t.Helper()
+	c, err := bootstrap.LoadConfig("", s.env, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	more = append(more, fx.Populate(&s.here.gate, &s.here.broker))
+	app, err := bootstrap.NewApp(c, slog.New(slog.DiscardHandler), "test", more...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(app.Close)
+	if err := app.Start(context.Background()); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() {
+		if err := app.Stop(); err != nil {
+			s.t.Error(err)
+		}
+	})
+	s.Buyers, s.Operators = app.BuyersURL(), app.OperatorsURL()
+}
