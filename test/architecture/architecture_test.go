@@ -48,7 +48,7 @@ var layers = []layer{
 
 // reserved are the libraries that only some packages may import.
 var reserved = map[string][]string{
-	"go.uber.org/fx/...":                          {"bootstrap/..."},
+	"go.uber.org/fx/...":                          {"bootstrap/...", "test/..."},
 	"go.uber.org/dig/...":                         {"bootstrap/..."},
 	"github.com/golang/mock/...":                  {"application/port/portmock"},
 	"github.com/apache/rocketmq-client-go/v2/...": {"adapters/rocketmq/...", "test/..."},
