@@ -32,6 +32,9 @@ func (p *program) tokenCommand() *cobra.Command {
 						strings.Join(append(append([]string{}, buyerScopes...), operatorScopes...), " ")))
 				}
 			}
+			if sub == "" {
+				return withExit(ExitUsage, errors.New("--sub: say whom the token names"))
+			}
 			if ttl <= 0 {
 				return withExit(ExitUsage, errors.New("--ttl: must be a positive time"))
 			}
@@ -54,7 +57,6 @@ func (p *program) tokenCommand() *cobra.Command {
 	cmd.Flags().StringVar(&sub, "sub", "", "whom the token names (an id)")
 	cmd.Flags().StringVar(&scope, "scope", strings.Join(buyerScopes, " "), "what it may do, by commas or spaces")
 	cmd.Flags().DurationVar(&ttl, "ttl", time.Hour, "how long it counts")
-	_ = cmd.MarkFlagRequired("sub")
 	return cmd
 }
 

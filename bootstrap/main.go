@@ -75,8 +75,17 @@ func (p *program) rootCommand() *cobra.Command {
 	return root
 }
 
-// refuseStrayArguments makes every wrong word a usage error.
+// refuseStrayArguments makes every wrong word a usage error; a command that only has others shows them.
 func refuseStrayArguments(cmd *cobra.Command) {
+	if cmd.HasSubCommands() {
+		cmd.Args = cobra.ArbitraryArgs
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return withExit(ExitUsage, fmt.Errorf("there is no command %q of %s", args[0], cmd.CommandPath()))
+			}
+			return cmd.Help()
+		}
+	}
 	for _, c := range cmd.Commands() {
 		refuseStrayArguments(c)
 		args := c.Args
