@@ -243,7 +243,7 @@ func (s *Shop) VerifyJournal(entries []application.JournalEntry) application.Ver
 	}
 	out, err := s.Run("verify", "--journal", path, "-o", "json")
 	var v application.Verification
-	if jsonErr := json.Unmarshal([]byte(out), &v); jsonErr != nil {
+	if jsonErr := json.NewDecoder(strings.NewReader(out)).Decode(&v); jsonErr != nil {
 		s.t.Fatalf("verify: %v, %v: %s", err, jsonErr, out)
 	}
 	return v
