@@ -14,6 +14,7 @@ import (
 // Request and response codes of RocketMQ's remoting protocol that we use.
 const (
 	codeCreateTopic = 17
+	codeSetBroker   = 25
 	codeDeleteTopic = 215
 	codeForgetTopic = 216 // delete at the name server
 	codeRoute       = 105
@@ -25,10 +26,10 @@ const (
 	remotingFrameMax = 16 << 20
 )
 
-// remotingCall sends one request and reads its answer. A frame is its length,
+// remotingCall sends one request, with text as its body, and reads its answer. A frame is its length,
 // the header's length, a JSON header and the body. An answer with another code
 // than success is an error with the server's own remark.
-func remotingCall(ctx context.Context, addr string, code int, fields map[string]string) (answer int, body []byte, err error) {
+func remotingCall(ctx context.Context, addr string, code int, fields map[string]string, text ...byte) (answer int, body []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, remotingWithin)
 	defer cancel()
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
@@ -40,7 +41,7 @@ func remotingCall(ctx context.Context, addr string, code int, fields map[string]
 	if err := conn.SetDeadline(deadline); err != nil {
 		return 0, nil, err
 	}
-	if err := writeFrame(conn, code, fields); err != nil {
+	if err := writeFrame(conn, code, fields, text); err != nil {
 		return 0, nil, fmt.Errorf("request %d to %s: %w", code, addr, err)
 	}
 	answer, remark, body, err := readFrame(conn)
@@ -53,16 +54,16 @@ func remotingCall(ctx context.Context, addr string, code int, fields map[string]
 	return answer, body, nil
 }
 
-func writeFrame(conn io.Writer, code int, fields map[string]string) error {
+func writeFrame(conn io.Writer, code int, fields map[string]string, body []byte) error {
 	header, err := json.Marshal(map[string]any{
 		"code": code, "language": "GO", "version": 317, "opaque": 1, "flag": 0, "extFields": fields,
 	})
 	if err != nil {
 		return err
 	}
-	frame := binary.BigEndian.AppendUint32(nil, uint32(4+len(header)))
+	frame := binary.BigEndian.AppendUint32(nil, uint32(4+len(header)+len(body)))
 	frame = binary.BigEndian.AppendUint32(frame, uint32(len(header)))
-	_, err = conn.Write(append(frame, header...))
+	_, err = conn.Write(append(append(frame, header...), body...))
 	return err
 }
 

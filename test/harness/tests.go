@@ -138,6 +138,12 @@ func CreateTopic(ctx context.Context, nameServer, broker, topic string) error {
 	}
 }
 
+// SetBroker changes a setting of a running broker; for tests that start one of their own.
+func SetBroker(ctx context.Context, broker, name, value string) error {
+	_, _, err := remotingCall(ctx, broker, codeSetBroker, nil, []byte(name+"="+value+"\n")...)
+	return err
+}
+
 func need(t testing.TB, variable string) string {
 	t.Helper()
 	value := os.Getenv(variable)

@@ -132,6 +132,9 @@ func (s *Shop) Signal(sig syscall.Signal) {
 	}
 }
 
+// Pid is the running service's process id.
+func (s *Shop) Pid() int { return s.process.cmd.Process.Pid }
+
 // Stop asks the service to end by SIGTERM and waits; anything but exit code 0 fails the test.
 func (s *Shop) Stop() {
 	s.t.Helper()
