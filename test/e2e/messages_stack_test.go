@@ -99,7 +99,7 @@ func TestACheckBackFinishesTheHalfOfAKilledProcess(t *testing.T) {
 	dying := shop.New(t, shop.Embedded, relayOff, "SECKILL_DATA="+before)
 	dying.StartHere(fx.Decorate(func(l port.TransactionListener) port.TransactionListener { return undecided{l} }))
 	product := onSale(t, dying, 10)
-	p := &purchase{product: product, user: "alice", token: "click"}
+	p := &purchase{user: "alice", token: "click"}
 	if p.answer = dying.Buy(t.Context(), product, p.user, p.token, 1); p.answer.Code() != domain.CodeOutcomeUnknown {
 		t.Fatalf("a half without a commit: %v", p.answer)
 	}
