@@ -31,12 +31,13 @@ func f40LockWait(t *testing.T, s *shop.Shop) {
 	release := holdStock(t, db, product)
 	crowd := crowdOf(product, "u", 10)
 	atOnce(s, crowd)
-	first := waitingUpdate(t, db, 0)
-	if _, err := db.Exec("KILL ?", first.connection); err != nil {
+	killed := waitingForStock(t, db)
+	if _, err := db.Exec("KILL ?", killed.connection); err != nil {
 		t.Fatal(err)
 	}
-	second := waitingUpdate(t, db, first.transaction) // after the kill
-	waitingUpdate(t, db, second.transaction)          // after the lock wait
+	gone(t, db, killed)
+	gone(t, db, waitingForStock(t, db)) // its lock wait has timed out
+	waitingForStock(t, db)              // and it is tried again
 	for _, p := range crowd {
 		if a := s.Order(product, p.user, p.token); a.Status != http.StatusOK || a.Text("status") != "pending" {
 			t.Errorf("an order without its deduction: %v", a)
@@ -52,17 +53,29 @@ func f40LockWait(t *testing.T, s *shop.Shop) {
 
 type waiting struct{ connection, transaction int64 }
 
-// waitingUpdate waits until a transaction other than the one before waits for the stock row.
-func waitingUpdate(t *testing.T, db *sql.DB, before int64) (w waiting) {
+// waitingForStock waits until a transaction waits for the stock row.
+func waitingForStock(t *testing.T, db *sql.DB) (w waiting) {
 	t.Helper()
 	shop.Eventually(t, 30*time.Second, "a transaction that waits for the stock row", func() (bool, string) {
 		err := db.QueryRow(`SELECT t.trx_mysql_thread_id, t.trx_id FROM information_schema.innodb_trx t
 			JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id
-			WHERE t.trx_state = 'LOCK WAIT' AND p.db = DATABASE() AND t.trx_id <> ? LIMIT 1`, before).Scan(&w.connection, &w.transaction)
+			WHERE t.trx_state = 'LOCK WAIT' AND p.db = DATABASE() LIMIT 1`).Scan(&w.connection, &w.transaction)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			t.Fatal(err)
 		}
 		return err == nil, fmt.Sprint(err)
 	})
 	return w
+}
+
+// gone waits until the transaction has ended.
+func gone(t *testing.T, db *sql.DB, w waiting) {
+	t.Helper()
+	shop.Eventually(t, 30*time.Second, "the end of the transaction that waited", func() (bool, string) {
+		var n int
+		if err := db.QueryRow("SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_id = ?", w.transaction).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n == 0, "it still waits"
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/http/httptrace"
 	"sync"
 	"testing"
 	"time"
@@ -24,10 +25,7 @@ func f51ReconcileInFlight(t *testing.T, s *shop.Shop) {
 	first := crowdOf(product, "first", n)
 	atOnce(s, first)
 	reconcile(t, s, product, n)
-	var asked sync.WaitGroup
-	asked.Go(func() { reconcileOnce(s, product, application.ReconcileApply) })
-	s.Kill()
-	asked.Wait()
+	killAmidReconcile(s, product)
 	s.Start()
 	s.WaitOpen(product)
 	reconcile(t, s, product, n)
@@ -48,6 +46,21 @@ func f51ReconcileInFlight(t *testing.T, s *shop.Shop) {
 	}
 	waitLag(t, s)
 	holds(t, s, product, int64(2*n), int64(2*n), all...)
+}
+
+// killAmidReconcile kills the service as soon as it has the request.
+func killAmidReconcile(s *shop.Shop, product string) {
+	written := make(chan struct{}, 1)
+	ctx := httptrace.WithClientTrace(context.Background(), &httptrace.ClientTrace{
+		WroteRequest: func(httptrace.WroteRequestInfo) { written <- struct{}{} }})
+	var asked sync.WaitGroup
+	asked.Go(func() {
+		s.Ask(ctx, http.MethodPost, s.Operators+"/admin/v1/reconciliations", s.OperatorToken(),
+			map[string]any{"mode": application.ReconcileApply, "productId": product})
+	})
+	<-written
+	s.Kill()
+	asked.Wait()
 }
 
 // F51, with the broker down: reconciliations meet flows that could not be sent and give nothing back.
