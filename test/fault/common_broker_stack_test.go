@@ -16,6 +16,7 @@ import (
 	"github.com/apache/rocketmq-client-go/v2"
 	"github.com/apache/rocketmq-client-go/v2/primitive"
 	"github.com/apache/rocketmq-client-go/v2/producer"
+	"github.com/apache/rocketmq-client-go/v2/rlog"
 
 	"seckill/test/harness"
 	"seckill/test/shop"
@@ -87,6 +88,7 @@ func waitLag(t *testing.T, s *shop.Shop) {
 // service for their fate.
 func leaveHalves(t *testing.T, s *shop.Shop, bodies ...string) {
 	t.Helper()
+	rlog.SetLogLevel("error")
 	p, err := rocketmq.NewTransactionProducer(nobodyKnows{}, producer.WithGroupName(s.Group+"_producer"),
 		producer.WithInstanceName(harness.UniqueID(t)),
 		producer.WithNsResolver(primitive.NewPassthroughResolver([]string{s.NameServers})))
