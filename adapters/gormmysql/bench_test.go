@@ -125,7 +125,7 @@ func rawGroup(ctx context.Context, db *sql.DB, names []string, n *int) error {
 	if found.Next() {
 		return errors.New("a row is there already")
 	}
-	if err := errors.Join(found.Err(), found.Close()); err != nil {
+	if err := errors.Join(found.Err(), found.Close()); err != nil { //nolint:sqlclosecheck // before the transaction goes on
 		return err
 	}
 	if _, err := tx.ExecContext(ctx, "INSERT INTO orders (id,product_id,uid,token,quantity,status,from_birth,epoch,sequence,stock_version,attempt,group_id,gate_told,created_at,updated_at) VALUES "+
