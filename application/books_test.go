@@ -144,9 +144,33 @@ func (b *books) fatesLocked(keys []domain.Key) []domain.Order {
 	return orders
 }
 
-// Apply implements port.Ledger; nobody here asks for it.
-func (b *books) Apply(context.Context, []port.ApplyItem) (port.ApplyResult, error) {
-	panic("not asked for")
+// Apply implements port.Ledger, for messages in the service's own form.
+func (b *books) Apply(_ context.Context, items []port.ApplyItem) (r port.ApplyResult, err error) {
+	if err := b.enter("Apply"); err != nil {
+		return r, err
+	}
+	defer b.mu.Unlock()
+	for _, item := range items {
+		d := item.Deduction
+		s := b.stocks[d.Key.Product()]
+		if met := b.fatesLocked([]domain.Key{d.Key})[0]; !met.IsZero() {
+			r.Replies = append(r.Replies, port.ApplyReply{Outcome: port.Met, Order: met})
+			continue
+		}
+		if s.State == domain.SaleOpen && d.Epoch < s.Epoch && item.AdoptedEpoch < s.Epoch {
+			r.Replies = append(r.Replies, port.ApplyReply{Outcome: port.Straggler})
+			continue
+		}
+		status := domain.OrderConfirmed
+		if s.Stock < d.Quantity {
+			status = domain.OrderRejected
+			r.Suspects = append(r.Suspects, d.Key.Product())
+		}
+		f := must(domain.NewFlow(domain.FlowFields{Key: d.Key, Quantity: d.Quantity, State: domain.FlowDeducted,
+			Epoch: d.Epoch, Sequence: d.Sequence, Attempt: d.Attempt, At: d.At}))
+		r.Replies = append(r.Replies, port.ApplyReply{Outcome: port.Applied, Order: b.applyLocked(f, status, false)})
+	}
+	return r, nil
 }
 
 // Decide implements port.Ledger.

@@ -2,6 +2,7 @@ package application
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -369,25 +370,23 @@ func (r *RebuildStock) announce() {
 	r.changed = make(chan struct{})
 }
 
-// rebuildRound drains what is suspended and rebuilds what is drained.
+// rebuildRound rebuilds what failed before, which needs no other drain, and then drains and rebuilds
+// what is suspended.
 func (r *RebuildStock) rebuildRound(ctx context.Context) error {
+	failed := r.rebuildAll(ctx, r.inStage(drained))
 	waiting, err := r.waitForLease(ctx)
-	if err != nil {
-		return err
+	if err != nil || len(waiting) == 0 {
+		return errors.Join(failed, err)
 	}
-	if len(waiting) > 0 {
-		if err := r.drain(ctx); err != nil {
-			return fmt.Errorf("drain: %w", err)
-		}
-		r.move(waiting, drained)
+	if err := r.drain(ctx); err != nil {
+		return errors.Join(failed, fmt.Errorf("drain: %w", err))
 	}
-	if err := r.rebuildAll(ctx, r.inStage(drained)); err != nil {
-		return err
-	}
+	r.move(waiting, drained)
+	failed = errors.Join(failed, r.rebuildAll(ctx, waiting))
 	if len(r.inStage(suspended)) > 0 {
 		wake(r.wakeRebuild)
 	}
-	return nil
+	return failed
 }
 
 // rebuildAll rebuilds some products at a time; one that fails keeps none of the others from it.
