@@ -54,19 +54,19 @@ func (c *closers) close(log *slog.Logger) {
 }
 
 // Options is the whole graph of a service with its doors.
-func Options(c Config, log *slog.Logger, version string) fx.Option {
-	return fx.Options(base(c, log, version), modules(c), applicationModule(), consumerModule(c), runnersModule(), doorsModule())
+func Options(c Config, log *slog.Logger) fx.Option {
+	return fx.Options(base(c, log), modules(c), applicationModule(), consumerModule(c), runnersModule(), doorsModule())
 }
 
 // toolOptions is the graph of a command that opens the servers itself: no doors, no lane and no
 // schedule. On the stack it sends and rebuilds, but leaves consuming and relaying to the running
 // instances; the embedded folder is its own, so there it takes the whole cold road.
-func toolOptions(c Config, log *slog.Logger, version string) fx.Option {
+func toolOptions(c Config, log *slog.Logger) fx.Option {
 	broker := producerModule()
 	if c.Embedded() {
 		broker = consumerModule(c)
 	}
-	return fx.Options(base(c, log, version), modules(c), applicationModule(), broker, roadModule())
+	return fx.Options(base(c, log), modules(c), applicationModule(), broker, roadModule())
 }
 
 func modules(c Config) fx.Option {
@@ -76,9 +76,9 @@ func modules(c Config) fx.Option {
 	return fx.Options(gateModule(), brokerModule(), ledgerModule())
 }
 
-func base(c Config, log *slog.Logger, version string) fx.Option {
+func base(c Config, log *slog.Logger) fx.Option {
 	return fx.Options(
-		fx.Supply(c, log, buildVersion(version), &closers{}),
+		fx.Supply(c, log, &closers{}),
 		fx.WithLogger(func() fxevent.Logger {
 			l := &fxevent.SlogLogger{Logger: log}
 			l.UseLogLevel(slog.LevelDebug)
@@ -94,16 +94,14 @@ func base(c Config, log *slog.Logger, version string) fx.Option {
 	)
 }
 
-type buildVersion string
-
 // NewApp wires a service with its doors; more is for tests that look inside.
-func NewApp(c Config, log *slog.Logger, version string, more ...fx.Option) (*App, error) {
-	return assemble(c, log, fx.Options(append(more, Options(c, log, version))...))
+func NewApp(c Config, log *slog.Logger, more ...fx.Option) (*App, error) {
+	return assemble(c, log, fx.Options(append(more, Options(c, log))...))
 }
 
 // NewToolApp wires what a command needs that opens the servers itself.
-func NewToolApp(c Config, log *slog.Logger, version string) (*App, error) {
-	return assemble(c, log, toolOptions(c, log, version))
+func NewToolApp(c Config, log *slog.Logger) (*App, error) {
+	return assemble(c, log, toolOptions(c, log))
 }
 
 func assemble(c Config, log *slog.Logger, options fx.Option) (*App, error) {

@@ -108,7 +108,7 @@ func (p *program) rehearseAlone(ctx context.Context, c Config, r rehearse.Config
 	}
 	c.HTTP.Addr, c.Admin.Addr = "127.0.0.1:0", "127.0.0.1:0"
 	c.Log.Level = "warn"
-	app, err := NewApp(c, newLogger(c.Log, p.stderr), p.version)
+	app, err := NewApp(c, newLogger(c.Log, p.stderr))
 	if err != nil {
 		return err
 	}

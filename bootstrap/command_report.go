@@ -209,7 +209,7 @@ func (p *program) print(v any, text func()) error {
 // withTools opens the servers, or the embedded folder under its lock after the cold road, and
 // calls do; the doors stay closed.
 func (p *program) withTools(ctx context.Context, c Config, do func(*App) error) error {
-	app, err := NewToolApp(c, newLogger(c.Log, p.stderr), p.version)
+	app, err := NewToolApp(c, newLogger(c.Log, p.stderr))
 	if err != nil {
 		return err
 	}

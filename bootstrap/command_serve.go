@@ -45,7 +45,7 @@ func (p *program) serveCommand() *cobra.Command {
 }
 
 func (p *program) serve(ctx context.Context, c Config, demo bool) error {
-	app, err := NewApp(c, newLogger(c.Log, p.stderr), p.version)
+	app, err := NewApp(c, newLogger(c.Log, p.stderr))
 	if err != nil {
 		return err
 	}

@@ -8,8 +8,8 @@
 // runs is a member of one group, and one list says in which order it starts (lifecycle.go); the graph
 // asks for that group, so a constructor that nothing asks for shows when the graph is validated.
 //
-// Constructors do not connect; what is not reachable is found by the first starts, with its
-// address, before any door is bound.
+// What is not reachable is found before any door is bound, with its address: the database when its
+// store is opened, Redis and the broker by the first starts.
 //
 // Who suspects a gate also feeds the broker that the rebuilder drains: a circle. laterSuspects
 // breaks it; it is the only thing in the graph that is completed after it was made.

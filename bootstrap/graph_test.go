@@ -25,7 +25,7 @@ func TestTheGraphOfEachProfileIsComplete(t *testing.T) {
 	t.Parallel()
 	log := slog.New(slog.DiscardHandler)
 	for name, c := range map[string]Config{ProfileEmbedded: DefaultConfig(), ProfileStack: stackConfig()} {
-		for what, options := range map[string]fx.Option{"service": Options(c, log, "test"), "tools": toolOptions(c, log, "test")} {
+		for what, options := range map[string]fx.Option{"service": Options(c, log), "tools": toolOptions(c, log)} {
 			asked := fx.Invoke(func(Services) {})
 			if err := fx.ValidateApp(options, asked); err != nil {
 				t.Errorf("%s of %s: %v", what, name, err)

@@ -167,13 +167,11 @@ func newSchedule(c Config, reconcile *application.ReconcileStock, log *slog.Logg
 	table := cron.New(cron.WithParser(scheduleParser), cron.WithLocation(time.UTC),
 		cron.WithChain(cron.Recover(cronLog{log}), cron.SkipIfStillRunning(cronLog{log})))
 	_, err := table.AddFunc(c.Reconcile.Schedule, func() {
-		report, err := reconcile.Reconcile(ctx, application.ReconcileRequest{Mode: application.ReconcileApply,
+		_, err := reconcile.Reconcile(ctx, application.ReconcileRequest{Mode: application.ReconcileApply,
 			Policy: application.ReconcilePolicy(c.Reconcile.Policy), Actor: "schedule"})
-		if err != nil {
+		if err != nil { // a run that went well is logged by the use case
 			log.Error("the scheduled reconciliation failed", "event", "reconcile_failed", "error", err)
-			return
 		}
-		log.Info("reconciled", "event", "reconciled", "report", report.ID, "found", report.Found, "repaired", report.Repaired)
 	})
 	if err != nil {
 		cancel()

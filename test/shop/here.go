@@ -26,7 +26,7 @@ func (s *Shop) StartHere(more ...fx.Option) {
 		s.t.Fatal(err)
 	}
 	more = append(more, fx.Populate(&s.here.gate, &s.here.broker))
-	app, err := bootstrap.NewApp(c, slog.New(slog.DiscardHandler), "test", more...)
+	app, err := bootstrap.NewApp(c, slog.New(slog.DiscardHandler), more...)
 	if err != nil {
 		s.t.Fatal(err)
 	}
