@@ -97,7 +97,7 @@ func TestADishonestShopIsCaught(t *testing.T) {
 			r := run(t, c)
 			v := verdict(r, one.broken)
 			if !r.Violations() || r.Holds || v.Verdict != "broken" || v.Broken == 0 || len(v.Findings) == 0 || len(v.Findings) > 5 {
-				t.Errorf("%s not caught: %+v", one.broken, r.Invariants)
+				t.Fatalf("%s not caught: %+v", one.broken, r.Invariants)
 			}
 			var text bytes.Buffer
 			if err := r.Write(&text, rehearse.OutputText); err != nil || !strings.Contains(text.String(), v.Findings[0].Detail) {

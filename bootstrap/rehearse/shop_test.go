@@ -16,7 +16,7 @@ import (
 // shop is both doors of a service over a map. Its zero dishonesties make it an honest one.
 type shop struct {
 	oversells       bool          // sells three units more than there are
-	loses           bool          // forgets the second accepted order
+	loses           bool          // forgets the second accepted order, as often as its buyer asks
 	confirmsRefused bool          // one refusal becomes a confirmed order
 	sellsTwice      bool          // a repeat is sold as a new purchase
 	takesBack       bool          // a repeat of an accepted purchase is refused
@@ -40,6 +40,7 @@ type stock struct {
 	orders      map[string]*sold // by user and token
 	refusals    int
 	hidden      string // key of the order that was refused and is there all the same
+	lost        string // key of the order that was accepted and is not kept
 	confirmed   int64
 }
 
@@ -197,7 +198,10 @@ func (s *shop) decide(r *http.Request) (status int, body any, replayed bool) {
 	}
 	p.left--
 	p.confirmed++
-	if !s.loses || p.confirmed != 2 {
+	if s.loses && p.confirmed == 2 {
+		p.lost = key
+	}
+	if key != p.lost { // lost for good, or a repeat would make an honest shop of it
 		p.orders[key] = o
 	}
 	pending := *o
