@@ -13,7 +13,7 @@ MOCKS    := application/port/portmock
 export SECKILLTEST_BINARY := $(CURDIR)/bin/seckill
 
 .PHONY: help run build test test-unit test-stack stack-suites install \
-	verify verify-mocks verify-format generate fmt lint bench bench-micro stack clean
+	verify verify-mocks verify-format generate fmt lint bench bench-micro fault fault-layers stack clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS='	' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
@@ -63,6 +63,21 @@ bench: install build ## figures on the real servers, beside bare Echo in the sam
 
 bench-micro: install build ## the benchmarks beside each adapter
 	bin/stack exec -- go test -tags stack -p 1 -timeout 60m -run '^$$' -bench . -benchmem ./...
+
+# `make fault` plays all layers in full, which takes hours; SCALE=0.25 a quarter, L="L5 L6" two of them.
+L     ?= L4 L5 L6 L7 L8 L9 L10 L12
+SCALE ?= 1
+
+fault: install build ## the fault campaign (SCALE=0.25, L=L5), then its figures; takes hours
+	bin/stack exec -- $(MAKE) fault-layers L="$(L)" SCALE=$(SCALE)
+
+# A layer that fails keeps none of the others from being played.
+fault-layers:
+	@status=0; for layer in $(L); do \
+		rm -f test/fault/out/$$layer.json; \
+		SECKILLTEST_SCALE=$(SCALE) go test -tags stack -count=1 -timeout 12h -v -run "^Test$${layer}([^0-9]|$$)" ./test/fault || status=1; \
+	done; \
+	go run ./test/fault/table $(L) || status=1; exit $$status
 
 verify: verify-mocks verify-format lint ## what is committed is generated, tidy, formatted and linted
 	go mod tidy -diff

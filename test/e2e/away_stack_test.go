@@ -86,7 +86,7 @@ func TestARedisAwayLaterComesBackByItself(t *testing.T) {
 func waitReady(t *testing.T, s *shop.Shop, status int, part string) {
 	name, ok, _ := strings.Cut(part, ":")
 	shop.Eventually(t, time.Minute, "readiness "+part, func() (bool, string) {
-		a := s.Ask(context.Background(), http.MethodGet, s.Buyers+"/readyz", "", nil)
+		a := s.Ask(context.Background(), http.MethodGet, s.Buyers()+"/readyz", "", nil)
 		return a.Status == status && strings.Contains(string(a.Body), fmt.Sprintf("%q:{\"ok\":%s", name, ok)), a.String()
 	})
 }

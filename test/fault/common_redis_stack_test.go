@@ -6,13 +6,13 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"seckill/domain"
+	"seckill/test/fault/campaign"
 	"seckill/test/harness"
 	"seckill/test/shop"
 )
@@ -45,15 +45,10 @@ func TestOneShop(t *testing.T) {
 	}
 }
 
-// fullRun is set for the counts of a full run; otherwise a tenth is played.
-const fullRun = "SECKILLTEST_FULL"
-
-// tenth gives a tenth of a full run's count, ten at least.
-func tenth(full int) int {
-	if os.Getenv(fullRun) != "" {
-		return full
-	}
-	return max(full/10, 10)
+// tenth is a tenth of a full run's count, ten at least, or as much of it as the run's scale says.
+func tenth(t *testing.T, full int) int {
+	t.Helper()
+	return campaign.Size(t, max(full/10, 10), full)
 }
 
 // onSale is a new product on sale.
@@ -150,7 +145,7 @@ func changesNothing(t *testing.T, s *shop.Shop, product string, do func()) {
 // refused sends a purchase with a body of the caller's own and wants a refusal by status.
 func refused(t *testing.T, s *shop.Shop, product, body string, statuses ...int) {
 	t.Helper()
-	a := s.Ask(context.Background(), http.MethodPost, s.Buyers+"/api/v1/products/"+product+"/orders", s.Token("alice"), body,
+	a := s.Ask(context.Background(), http.MethodPost, s.Buyers()+"/api/v1/products/"+product+"/orders", s.Token("alice"), body,
 		"Idempotency-Key", harness.UniqueID(t))
 	for _, status := range statuses {
 		if a.Status == status && a.Code() != "" {

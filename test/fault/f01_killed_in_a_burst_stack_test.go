@@ -48,7 +48,7 @@ func f01KilledInABurst(t *testing.T, s *shop.Shop) {
 func f47KilledAnywhere(t *testing.T, s *shop.Shop) {
 	product := onSale(t, s, 100_000, 0)
 	var all []*purchase
-	for round := range tenth(200) {
+	for round := range tenth(t, 200) {
 		home, accepted := steady(s, product, fmt.Sprintf("u%d-", round))
 		atLeast := rand.Int64N(3)
 		shop.Eventually(t, time.Minute, "a burst under way", func() (bool, string) {

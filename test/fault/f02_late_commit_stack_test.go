@@ -19,7 +19,7 @@ const checkWindow = 4 * time.Second
 func f02SameBodyTwice(t *testing.T, s *shop.Shop) {
 	product := onSale(t, s, 1000, 0)
 	var bodies [][]byte
-	n := tenth(100)
+	n := tenth(t, 100)
 	for i := range n {
 		for _, body := range []string{plainMessage(product, fmt.Sprintf("plain%d", i), "t", "1"),
 			ownMessage(t, product, fmt.Sprintf("own%d", i), "t", "1")} {

@@ -23,7 +23,7 @@ func f06NilError(t *testing.T, s *shop.Shop, servers *harness.Stack) {
 		}
 	}
 	set("0")
-	crowd := crowdOf(product, "u", tenth(100))
+	crowd := crowdOf(product, "u", tenth(t, 100))
 	atOnce(s, crowd)
 	for _, p := range crowd {
 		if p.answer.Status != http.StatusServiceUnavailable || p.answer.Code() != domain.CodeOutcomeUnknown {

@@ -24,7 +24,7 @@ func TestF15NothingGrowsWithPurchases(t *testing.T) {
 	warm := buyers(s, product, "warm", 100)
 	waitLag(t, s)
 	before := sizeOf(t, s)
-	all := append(warm, buyers(s, product, "u", tenth(10_000))...)
+	all := append(warm, buyers(s, product, "u", tenth(t, 10_000))...)
 	waitLag(t, s)
 	holds(t, s, product, int64(len(all)), int64(len(all)), all...)
 	after := sizeOf(t, s)

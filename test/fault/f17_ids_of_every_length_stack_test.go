@@ -41,7 +41,7 @@ func f17IDsOfEveryLength(t *testing.T, s *shop.Shop) {
 		parked(t, s, product, messages...)
 	})
 
-	crowd := make([]*purchase, tenth(3000))
+	crowd := make([]*purchase, tenth(t, 3000))
 	for i := range crowd {
 		crowd[i] = &purchase{product: product, quantity: 1,
 			user: fmt.Sprintf("u%063d", i), token: fmt.Sprintf("t%063d", i)}
@@ -57,7 +57,7 @@ func f17IDsOfEveryLength(t *testing.T, s *shop.Shop) {
 // the middle of the header.
 func buyRaw(t *testing.T, s *shop.Shop, product, token string) int {
 	t.Helper()
-	door, err := url.Parse(s.Buyers)
+	door, err := url.Parse(s.Buyers())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 // F19: whenever a caller leaves, the purchase either was not made or is finished without him, and the
 // same token tells which.
 func f19CallersThatLeave(t *testing.T, s *shop.Shop) {
-	n := tenth(1000)
+	n := tenth(t, 1000)
 	product := onSale(t, s, int64(n), 0)
 	crowd := make([]*purchase, n)
 	var wg sync.WaitGroup

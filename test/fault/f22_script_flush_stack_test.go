@@ -47,7 +47,7 @@ func TestF22ScriptsAreForgottenAndRedisStartsAgain(t *testing.T) {
 		}
 		all = append(all, p)
 	}
-	for i := range tenth(100) {
+	for i := range tenth(t, 100) {
 		flush()
 		p := &purchase{product: product, user: fmt.Sprintf("one%d", i), token: "t", quantity: 1}
 		p.buy(s)
@@ -66,7 +66,7 @@ func TestF22ScriptsAreForgottenAndRedisStartsAgain(t *testing.T) {
 			}
 		}
 	}()
-	for round := range tenth(100) { // a crowd of 40 at a time
+	for round := range tenth(t, 100) { // a crowd of 40 at a time
 		crowd := make([]*purchase, 40)
 		for i := range crowd {
 			crowd[i] = &purchase{product: product, user: fmt.Sprintf("burst%d-%d", round, i), token: "t", quantity: 1}

@@ -27,7 +27,7 @@ func TestF23ProductsOfEverySlotAreSoldOnACluster(t *testing.T) {
 	t.Cleanup(func() { _ = client.Close() })
 
 	masters := map[string]bool{}
-	products := make([]string, tenth(200))
+	products := make([]string, tenth(t, 200))
 	var crowd []*purchase
 	for i := range products {
 		products[i] = onSale(t, s, 4, 0)

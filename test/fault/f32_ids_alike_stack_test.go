@@ -30,7 +30,7 @@ func f32IDsThatLookAlike(t *testing.T, s *shop.Shop) {
 		}
 	}
 	changesNothing(t, s, product, func() {
-		url := s.Buyers + "/api/v1/products/" + product + "/orders"
+		url := s.Buyers() + "/api/v1/products/" + product + "/orders"
 		for _, token := range []string{"Ábc", `"abc "`, "😀", "😎", "\u00e9", "e\u0301", "abc\u200b", "ａbc"} {
 			if a := s.Ask(context.Background(), http.MethodPost, url, s.Token("bob"), `{"quantity":1}`, "Idempotency-Key", token); a.Code() != domain.CodeInvalidRequest {
 				t.Errorf("token %q: %v", token, a)

@@ -26,7 +26,7 @@ func f34JSONSurprises(t *testing.T, s *shop.Shop) {
 		refused(t, s, product, deep, http.StatusBadRequest, http.StatusRequestEntityTooLarge)
 		refused(t, s, product, `{"quantity":7,"x":`+deep+`}`, http.StatusBadRequest, http.StatusRequestEntityTooLarge)
 		// The service does not read such a body to its end, so the client may meet a closed connection first.
-		huge := s.Ask(t.Context(), http.MethodPost, s.Buyers+"/api/v1/products/"+product+"/orders", s.Token("alice"),
+		huge := s.Ask(t.Context(), http.MethodPost, s.Buyers()+"/api/v1/products/"+product+"/orders", s.Token("alice"),
 			`{"quantity":7}`+strings.Repeat(" ", 10<<20), "Idempotency-Key", "huge")
 		if huge.Err == nil && huge.Status != http.StatusRequestEntityTooLarge {
 			t.Errorf("10 MB: %v", huge)

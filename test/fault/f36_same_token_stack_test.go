@@ -14,7 +14,7 @@ import (
 // another product or user is a purchase of its own.
 func f36SameToken(t *testing.T, s *shop.Shop) {
 	product, other := onSale(t, s, 10, 0), onSale(t, s, 10, 0)
-	identical := make([]*purchase, tenth(100))
+	identical := make([]*purchase, tenth(t, 100))
 	for i := range identical {
 		identical[i] = &purchase{product: product, user: "alice", token: "click", quantity: 2}
 	}

@@ -33,7 +33,7 @@ func hotRow(t *testing.T, parameters string) {
 		"SECKILL_ROCKETMQ__TOPIC="+s.Topic, "SECKILL_ROCKETMQ__PRODUCER_GROUP="+s.Group+"_producer",
 		"SECKILL_ROCKETMQ__CONSUMER_GROUP="+s.Group+"_consumer")
 	twin.Start()
-	n := tenth(2000)
+	n := tenth(t, 2000)
 	product := onSale(t, s, int64(2*n), 0)
 	twin.WaitOpen(product)
 	half := crowdOf(product, "here", n/2)

@@ -14,7 +14,7 @@ import (
 func f44LastUnit(t *testing.T, s *shop.Shop) {
 	for _, sale := range []struct{ stock, most int64 }{{1, 1}, {7, 3}} {
 		product := onSale(t, s, sale.stock, 0)
-		crowd := make([]*purchase, tenth(500))
+		crowd := make([]*purchase, tenth(t, 500))
 		for i := range crowd {
 			crowd[i] = &purchase{product: product, user: fmt.Sprintf("u%d", i), token: "t", quantity: 1 + int64(i)%sale.most}
 		}

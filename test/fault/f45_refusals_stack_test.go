@@ -14,7 +14,7 @@ import (
 // (That a return ends "sold out" needs the cancel.)
 func f45RefusalsTakeNothing(t *testing.T, s *shop.Shop) {
 	product := onSale(t, s, 10, 1)
-	clicks := make([]*purchase, tenth(100))
+	clicks := make([]*purchase, tenth(t, 100))
 	for i := range clicks {
 		clicks[i] = &purchase{product: product, user: "alice", token: fmt.Sprintf("click%d", i), quantity: 1}
 	}

@@ -19,7 +19,7 @@ import (
 // F51: reconciliations while accepted purchases wait for the database, one of them killed amid its work,
 // give nothing back: what is sold on until nothing is left is as much as was put on sale.
 func f51ReconcileInFlight(t *testing.T, s *shop.Shop) {
-	n := tenth(500)
+	n := tenth(t, 500)
 	product := onSale(t, s, int64(2*n), 0)
 	release := holdStock(t, database(t, s), product)
 	first := crowdOf(product, "first", n)
@@ -55,7 +55,7 @@ func killAmidReconcile(s *shop.Shop, product string) {
 		WroteRequest: func(httptrace.WroteRequestInfo) { written <- struct{}{} }})
 	var asked sync.WaitGroup
 	asked.Go(func() {
-		s.Ask(ctx, http.MethodPost, s.Operators+"/admin/v1/reconciliations", s.OperatorToken(),
+		s.Ask(ctx, http.MethodPost, s.Operators()+"/admin/v1/reconciliations", s.OperatorToken(),
 			map[string]any{"mode": application.ReconcileApply, "productId": product})
 	})
 	<-written

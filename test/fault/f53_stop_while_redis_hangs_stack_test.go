@@ -41,7 +41,7 @@ func f53StopWhileRedisHangs(t *testing.T, s *shop.Shop, servers *harness.Stack) 
 	var written atomic.Int64
 	ctx := httptrace.WithClientTrace(context.Background(), &httptrace.ClientTrace{
 		WroteRequest: func(httptrace.WroteRequestInfo) { written.Add(1) }})
-	crowd := crowdOf(product, "u", tenth(1000))
+	crowd := crowdOf(product, "u", tenth(t, 1000))
 	var answered sync.WaitGroup
 	for _, p := range crowd {
 		answered.Go(func() { p.answer = s.Buy(ctx, p.product, p.user, p.token, p.quantity) })

@@ -131,13 +131,13 @@ func (s *Shop) Ask(ctx context.Context, method, url, token string, body any, hea
 
 // Buy is D(product, user, token, quantity).
 func (s *Shop) Buy(ctx context.Context, product, user, token string, quantity int64) Answer {
-	return s.Ask(ctx, http.MethodPost, s.Buyers+"/api/v1/products/"+product+"/orders", s.Token(user),
+	return s.Ask(ctx, http.MethodPost, s.Buyers()+"/api/v1/products/"+product+"/orders", s.Token(user),
 		map[string]int64{"quantity": quantity}, "Idempotency-Key", token)
 }
 
 // Order asks for the user's own order.
 func (s *Shop) Order(product, user, token string) Answer {
-	return s.Ask(context.Background(), http.MethodGet, s.Buyers+"/api/v1/products/"+product+"/orders/"+token, s.Token(user), nil)
+	return s.Ask(context.Background(), http.MethodGet, s.Buyers()+"/api/v1/products/"+product+"/orders/"+token, s.Token(user), nil)
 }
 
 // WaitOrder waits until the user's own order has that status.
@@ -151,7 +151,7 @@ func (s *Shop) WaitOrder(product, user, token, status string) {
 
 // Admin asks the operators' door.
 func (s *Shop) Admin(method, path string, body any) Answer {
-	return s.Ask(context.Background(), method, s.Operators+path, s.OperatorToken(), body)
+	return s.Ask(context.Background(), method, s.Operators()+path, s.OperatorToken(), body)
 }
 
 // OpenSale puts a product on sale and waits until it is open.
@@ -212,7 +212,7 @@ func (s *Shop) HoldsEventually(product string) application.Verification {
 // Rehearse lets a crowd in; the report must have no violation.
 func (s *Shop) Rehearse(cfg rehearse.Config) rehearse.Report {
 	s.t.Helper()
-	cfg.Target, cfg.Admin, cfg.OperatorToken = s.Buyers, s.Operators, s.OperatorToken()
+	cfg.Target, cfg.Admin, cfg.OperatorToken = s.Buyers(), s.Operators(), s.OperatorToken()
 	cfg.BuyerToken = func(sub string) (string, error) { return s.tokens.Issue(sub, buyerScopes, time.Hour) }
 	report, err := rehearse.Run(context.Background(), cfg, testWriter{s.t}, io.Discard)
 	if err != nil {
@@ -227,8 +227,13 @@ func (s *Shop) Rehearse(cfg rehearse.Config) rehearse.Report {
 // VerifyJournal stops nothing and asks the command, which opens the servers itself, to judge what clients were told.
 func (s *Shop) VerifyJournal(entries []application.JournalEntry) application.Verification {
 	s.t.Helper()
-	path := s.folder + "/journal.jsonl"
-	f, err := os.Create(path)
+	return s.VerifyJournalOf("", entries)
+}
+
+// VerifyJournalOf is VerifyJournal for one product; empty: all.
+func (s *Shop) VerifyJournalOf(product string, entries []application.JournalEntry) application.Verification {
+	s.t.Helper()
+	f, err := os.CreateTemp(s.folder, "journal-*.jsonl")
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -241,7 +246,7 @@ func (s *Shop) VerifyJournal(entries []application.JournalEntry) application.Ver
 	if err := f.Close(); err != nil {
 		s.t.Fatal(err)
 	}
-	out, err := s.Run("verify", "--journal", path, "-o", "json")
+	out, err := s.Run("verify", "--product", product, "--journal", f.Name(), "-o", "json")
 	var v application.Verification
 	if jsonErr := json.NewDecoder(strings.NewReader(out)).Decode(&v); jsonErr != nil {
 		s.t.Fatalf("verify: %v, %v: %s", err, jsonErr, out)

@@ -15,6 +15,7 @@ import (
 type here struct {
 	gate   *redislua.Gate
 	broker *embedded.Broker
+	runs   bool
 }
 
 // StartHere runs the embedded service in the test's process, so that the test can reach behind its doors
@@ -39,5 +40,7 @@ func (s *Shop) StartHere(more ...fx.Option) {
 			s.t.Error(err)
 		}
 	})
-	s.Buyers, s.Operators = app.BuyersURL(), app.OperatorsURL()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.buyers, s.operators, s.here.runs = app.BuyersURL(), app.OperatorsURL(), true
 }

@@ -3,11 +3,13 @@ package shop
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -32,9 +34,7 @@ const (
 
 // Shop is a service that can be started, stopped and killed.
 type Shop struct {
-	Profile   string
-	Buyers    string // address of the buyers' door while it runs
-	Operators string
+	Profile string
 
 	Redis       string // stack: host:port
 	DSN         string
@@ -42,18 +42,76 @@ type Shop struct {
 	Topic       string
 	Group       string // prefix of both groups
 
-	t       testing.TB
-	env     []string
-	folder  string
-	tokens  *echohttp.Tokens
-	process *process
-	here    here
+	t      testing.TB
+	env    []string
+	folder string
+	tokens *echohttp.Tokens
+	*state
+}
+
+// state is what changes when the service is started and ends; shared by the copies that For makes.
+type state struct {
+	mu                sync.Mutex
+	process           *process
+	buyers, operators string
+	reopenings        []Reopening
+	here              here
+}
+
+// Reopening is a product that was closed until its gate was rebuilt, as the service measured it.
+type Reopening struct {
+	Product string
+	Epoch   int64
+	Closed  time.Duration
+}
+
+// nowhere is the address of a service that does not run: its port may be another's already.
+const nowhere = "http://127.0.0.1:1"
+
+// Buyers is the address of the buyers' door; while the service does not run, one where nobody answers.
+func (s *Shop) Buyers() string { return s.address(func() string { return s.buyers }) }
+
+// Operators is the address of the operators' door, likewise.
+func (s *Shop) Operators() string { return s.address(func() string { return s.operators }) }
+
+func (s *state) address(of func() string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.here.runs {
+		return of()
+	}
+	if s.process == nil || s.process.hasEnded() {
+		return nowhere
+	}
+	return of()
+}
+
+// Reopenings are those of all starts so far, without the first opening of a new product.
+func (s *Shop) Reopenings() []Reopening {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.reopenings)
+}
+
+func (s *state) running() *process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.process
+}
+
+// forget says that the process p is gone.
+func (s *state) forget(p *process) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process == p {
+		s.process = nil
+	}
 }
 
 // New prepares a shop and starts nothing. settings are SECKILL_… variables that win over its own.
 func New(t testing.TB, profile string, settings ...string) *Shop {
 	t.Helper()
-	s := &Shop{t: t, Profile: profile, folder: t.TempDir()}
+	s := &Shop{t: t, Profile: profile, folder: t.TempDir(), state: &state{}}
 	tokens, err := echohttp.NewTokens([]byte(key), "seckill", "seckill")
 	if err != nil {
 		t.Fatal(err)
@@ -72,11 +130,7 @@ func New(t testing.TB, profile string, settings ...string) *Shop {
 			"SECKILL_ROCKETMQ__CHECK_TIMEOUT=2s", "SECKILL_ROCKETMQ__CHECK_INTERVAL=1s")
 	}
 	s.env = append(s.env, settings...)
-	t.Cleanup(func() {
-		if s.process != nil {
-			s.Kill()
-		}
-	})
+	t.Cleanup(s.Kill)
 	if profile == Stack {
 		if out, err := s.Run("migrate", "up"); err != nil {
 			t.Fatalf("migrate up: %v\n%s", err, out)
@@ -88,8 +142,19 @@ func New(t testing.TB, profile string, settings ...string) *Shop {
 // Set changes settings, SECKILL_… variables, from the next start on.
 func (s *Shop) Set(settings ...string) { s.env = append(s.env, settings...) }
 
+// Another prepares one more instance of the shop, on the same servers and with the same names, and starts
+// nothing. settings are its own. Stack only.
+func (s *Shop) Another(settings ...string) *Shop {
+	s.t.Helper()
+	more := *s
+	more.env = append(slices.Clone(s.env), settings...)
+	more.folder, more.state = s.t.TempDir(), &state{}
+	s.t.Cleanup(more.Kill)
+	return &more
+}
+
 // For is the same shop with the failures told to another test, for the subtests of the one that
-// prepared it. Only the shop that was prepared may be started and ended.
+// prepared it.
 func (s *Shop) For(t testing.TB) *Shop {
 	own := *s
 	own.t = t
@@ -106,34 +171,72 @@ func (s *Shop) Start() {
 
 // TryStart is Start for a service that may fail; the error holds what it wrote.
 func (s *Shop) TryStart() error {
-	p, err := launch(s.command(context.Background(), "serve"))
+	p, err := launch(s.command(context.Background(), "serve"), s.noteLine)
 	if err != nil {
 		return err
 	}
-	if s.Buyers, s.Operators, err = p.addresses(startWithin); err != nil {
+	buyers, operators, err := p.addresses(startWithin)
+	if err != nil {
 		p.kill()
 		return err
 	}
-	s.process = p
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.process, s.buyers, s.operators = p, buyers, operators
 	return nil
 }
 
-// Kill ends the service by SIGKILL.
+// noteLine keeps what a line of the service's log says of a reopening.
+func (s *state) noteLine(line string) {
+	if !strings.Contains(line, `"gate_rebuilt"`) {
+		return
+	}
+	var event struct {
+		Product string        `json:"product"`
+		Epoch   int64         `json:"epoch"`
+		Closed  time.Duration `json:"closed"`
+	}
+	if err := json.Unmarshal([]byte(line), &event); err != nil || event.Epoch <= 1 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reopenings = append(s.reopenings, Reopening(event))
+}
+
+// Kill ends the service by SIGKILL. One that does not run is fine.
 func (s *Shop) Kill() {
-	s.process.kill()
-	s.process = nil
+	if p := s.running(); p != nil {
+		p.kill()
+		s.forget(p)
+	}
+}
+
+// WaitDead waits until the service has ended in whatever way.
+func (s *Shop) WaitDead(within time.Duration) {
+	s.t.Helper()
+	p := s.running()
+	if p == nil {
+		return
+	}
+	select {
+	case <-p.ended:
+		s.forget(p)
+	case <-time.After(within):
+		s.t.Fatalf("the service did not end within %v:\n%s", within, p.text())
+	}
 }
 
 // Signal sends a signal to the service.
 func (s *Shop) Signal(sig syscall.Signal) {
 	s.t.Helper()
-	if err := s.process.cmd.Process.Signal(sig); err != nil {
+	if err := s.running().cmd.Process.Signal(sig); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
 // Pid is the running service's process id.
-func (s *Shop) Pid() int { return s.process.cmd.Process.Pid }
+func (s *Shop) Pid() int { return s.running().cmd.Process.Pid }
 
 // Stop asks the service to end by SIGTERM and waits; anything but exit code 0 fails the test.
 func (s *Shop) Stop() {
@@ -145,14 +248,14 @@ func (s *Shop) Stop() {
 // WaitEnd waits for a service that was signalled; anything but exit code 0 fails the test.
 func (s *Shop) WaitEnd() {
 	s.t.Helper()
-	p := s.process
+	p := s.running()
 	select {
 	case <-p.ended:
 	case <-time.After(stopWithin):
 		p.kill()
 		s.t.Fatalf("the service did not end within %v:\n%s", stopWithin, p.text())
 	}
-	s.process = nil
+	s.forget(p)
 	if p.err != nil {
 		s.t.Fatalf("the service ended with %v:\n%s", p.err, p.text())
 	}
@@ -162,7 +265,7 @@ func (s *Shop) WaitEnd() {
 }
 
 // Log is what the running service has written to stderr, its newest 256 KiB.
-func (s *Shop) Log() string { return s.process.text() }
+func (s *Shop) Log() string { return s.running().text() }
 
 // Run runs another command of the binary with the shop's settings and gives what it printed.
 func (s *Shop) Run(args ...string) (string, error) {
@@ -210,7 +313,7 @@ type process struct {
 
 const textMax = 256 << 10
 
-func launch(cmd *exec.Cmd) (*process, error) {
+func launch(cmd *exec.Cmd, note func(line string)) (*process, error) {
 	p := &process{cmd: cmd, ended: make(chan struct{}), doors: make(chan [2]string, 1)}
 	pipe, err := cmd.StderrPipe()
 	if err != nil {
@@ -221,17 +324,18 @@ func launch(cmd *exec.Cmd) (*process, error) {
 	}
 	go func() {
 		defer close(p.ended)
-		p.read(bufio.NewScanner(pipe))
+		p.read(bufio.NewScanner(pipe), note)
 		p.err = cmd.Wait()
 	}()
 	return p, nil
 }
 
-func (p *process) read(lines *bufio.Scanner) {
+func (p *process) read(lines *bufio.Scanner, note func(line string)) {
 	lines.Buffer(nil, 4<<20)
 	var buyers string
 	for lines.Scan() {
 		line := lines.Text()
+		note(line)
 		p.mu.Lock()
 		p.lines = append(append(p.lines, line...), '\n')
 		if over := len(p.lines) - textMax; over > 0 {
@@ -261,6 +365,15 @@ func (p *process) addresses(within time.Duration) (buyers, operators string, err
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
 	<-p.ended
+}
+
+func (p *process) hasEnded() bool {
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
+	}
 }
 
 func (p *process) text() string {

@@ -1,0 +1,273 @@
+package drive
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"seckill/application"
+	"seckill/test/fault/campaign"
+	"seckill/test/shop"
+)
+
+// repeatEvery: of so many buyers whose answer stands, one asks once more.
+const repeatEvery = 10
+
+// told is one answer of the journal.
+type told struct {
+	application.JournalEntry
+	At     time.Time `json:"at"`
+	Status int       `json:"status,omitempty"`
+	Code   string    `json:"code,omitempty"`
+	Detail string    `json:"detail,omitempty"`
+}
+
+// buyer is one purchase and all that it was told. The run's lock guards it.
+type buyer struct {
+	number      int
+	user, token string
+	told        []told
+}
+
+// answer is the last that stands.
+func (b *buyer) answer() application.Answer {
+	for i := len(b.told) - 1; i >= 0; i-- {
+		if b.told[i].Answer != application.AnswerUnknown {
+			return b.told[i].Answer
+		}
+	}
+	return application.AnswerUnknown
+}
+
+func (b *buyer) wasTold(a application.Answer) bool {
+	for _, t := range b.told {
+		if t.Answer == a {
+			return true
+		}
+	}
+	return false
+}
+
+// buy asks until the answer stands, at another door each time.
+func (r *run) buy(ctx context.Context, b *buyer) {
+	for try := 0; ; try++ {
+		stands := r.ask(ctx, b, try)
+		if ctx.Err() != nil {
+			return
+		}
+		if stands {
+			break
+		}
+		if !pause(ctx, 100*time.Millisecond, 400*time.Millisecond) {
+			return
+		}
+	}
+	if b.number%repeatEvery == 0 && pause(ctx, 0, 500*time.Millisecond) {
+		r.ask(ctx, b, 1)
+	}
+}
+
+// ask asks once and keeps the answer; it says whether that stands.
+func (r *run) ask(ctx context.Context, b *buyer, try int) bool {
+	s := r.sale.Doors[(b.number+try)%len(r.sale.Doors)]
+	a := s.Buy(ctx, r.sale.Product, b.user, b.token, 1)
+	if ctx.Err() != nil {
+		return false // sent home
+	}
+	entry := told{At: time.Now().UTC(), Status: a.Status, Code: codeOf(a), JournalEntry: application.JournalEntry{
+		Product: r.sale.Product, User: b.user, Token: b.token, Quantity: 1, Answer: meaning(a)}}
+	if a.Err != nil {
+		entry.Detail = a.Err.Error()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.counts.Requests++
+	if a.Header.Get("Idempotency-Replayed") == "true" {
+		r.counts.Seen["repeats answered with their order"]++
+	}
+	b.told = append(b.told, entry)
+	return entry.Answer != application.AnswerUnknown
+}
+
+// meaning is what an answer tells its buyer.
+func meaning(a shop.Answer) application.Answer {
+	switch status := a.Text("status"); {
+	case !a.Definite():
+		return application.AnswerUnknown
+	case a.Accepted() && status != application.OrderRejected && status != application.OrderCancelled:
+		return application.AnswerAccepted
+	}
+	return application.AnswerRefused
+}
+
+func codeOf(a shop.Answer) string {
+	switch code := string(a.Code()); {
+	case a.Err != nil && a.Status == 0:
+		return "no-answer"
+	case code != "":
+		return code
+	case a.Accepted():
+		return a.Text("status")
+	}
+	return strconv.Itoa(a.Status)
+}
+
+// waiting counts the buyers whose answer does not stand yet, with one of them.
+func (r *run) waiting() (n int, example string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, b := range r.buyers {
+		if b.answer() == application.AnswerUnknown {
+			n++
+			example = b.user
+			if len(b.told) > 0 {
+				example = fmt.Sprintf("%+v", b.told[len(b.told)-1])
+			}
+		}
+	}
+	return n, example
+}
+
+// judge counts what the buyers were told, has the journal verified, and adds it all to the figures.
+func (r *run) judge(v application.Verification, settled time.Duration) Result {
+	r.t.Helper()
+	journal, contradicted := r.count()
+	accepted := r.counts.Accepted
+	for i, s := range r.sale.Doors {
+		for _, o := range s.Reopenings()[r.begun[i]:] {
+			if o.Product == r.sale.Product {
+				r.counts.Closed = append(r.counts.Closed, o.Closed.Seconds())
+			}
+		}
+	}
+	if settled > 0 {
+		r.counts.Settle = []float64{settled.Seconds()}
+	}
+	judged := r.verifyJournal(journal)
+	r.checkVerdicts(judged, contradicted)
+	if v.Holds && judged.Confirmed != accepted+r.sale.Strangers && r.counts.Residual == 0 {
+		r.violation("C", 1, "%d accepted, %d orders of others, and %d orders are confirmed", accepted, r.sale.Strangers, judged.Confirmed)
+	}
+	if r.counts.Broken() > 0 {
+		r.keepJournal()
+	}
+	r.sale.Figures.Add(r.counts)
+	r.t.Logf("%s: %d accepted, %d refused, first unknown %v, ended %v; settled in %v", r.sale.Product, accepted, r.counts.Refused,
+		r.counts.Unknown, r.counts.Ended, settled.Round(time.Millisecond))
+	return Result{Product: r.sale.Product, Settled: settled, Verification: judged, Journal: journal, Figures: r.counts}
+}
+
+// count fills the counts and gives the journal, in the order of the answers of each buyer, and how many
+// were told accepted and later otherwise.
+func (r *run) count() (journal []application.JournalEntry, contradicted int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, b := range r.buyers {
+		last := b.answer()
+		switch last {
+		case application.AnswerAccepted:
+			r.counts.Accepted++
+		case application.AnswerRefused:
+			r.counts.Refused++
+			r.counts.Seen["refused: "+b.told[len(b.told)-1].Code]++
+		case application.AnswerUnknown:
+		}
+		if len(b.told) > 0 && b.told[0].Answer == application.AnswerUnknown {
+			r.counts.Unknown[b.told[0].Code]++
+			r.counts.Ended[string(last)]++
+		}
+		if last == application.AnswerRefused && b.wasTold(application.AnswerAccepted) {
+			contradicted++
+		}
+		// What was accepted once was promised: the journal holds the service to it.
+		if b.wasTold(application.AnswerAccepted) {
+			last = application.AnswerAccepted
+		}
+		journal = append(journal, application.JournalEntry{Product: r.sale.Product, User: b.user, Token: b.token, Quantity: 1, Answer: last})
+	}
+	r.counts.AcceptedThenRefused = contradicted
+	return journal, contradicted
+}
+
+// verifyJournal has a process of its own open the servers; the embedded folder has room for one.
+func (r *run) verifyJournal(journal []application.JournalEntry) application.Verification {
+	r.t.Helper()
+	s := r.sale.Doors[0].For(r.t)
+	if s.Profile == shop.Embedded {
+		s.Stop()
+		defer s.Start()
+	}
+	return s.VerifyJournalOf(r.sale.Product, journal)
+}
+
+// checkVerdicts takes over what verify found broken, less what both stores have lost.
+func (r *run) checkVerdicts(v application.Verification, contradicted int64) {
+	r.t.Helper()
+	residual := int64(0)
+	if r.sale.MayEndRejected != nil {
+		residual = r.sale.MayEndRejected()
+	}
+	for _, i := range v.Invariants {
+		broken := i.Broken
+		if i.Name == "D" {
+			r.counts.AcceptedThenRefused = max(contradicted, broken)
+			broken = max(contradicted, broken)
+			r.counts.Residual = min(broken, residual)
+			broken -= r.counts.Residual
+		}
+		switch {
+		case broken > 0:
+			r.violation(i.Name, broken, "%+v", i.Findings)
+		case i.Verdict == application.VerdictUnknown:
+			r.violation(i.Name, 1, "could not be decided: %+v", i.Findings)
+		}
+	}
+}
+
+// keepJournal leaves every answer beside the figures, for whoever looks for the cause.
+func (r *run) keepJournal() {
+	r.t.Helper()
+	folder, err := campaign.Folder()
+	if err != nil {
+		r.t.Error(err)
+		return
+	}
+	var lines []byte
+	for _, b := range r.buyers {
+		for _, entry := range b.told {
+			line, err := json.Marshal(entry)
+			if err != nil {
+				r.t.Error(err)
+				return
+			}
+			lines = append(append(lines, line...), '\n')
+		}
+	}
+	path := filepath.Join(folder, r.sale.Product+".journal.jsonl")
+	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // figures are for everyone
+		r.t.Error(err)
+		return
+	}
+	if err := os.WriteFile(path, lines, 0o600); err != nil {
+		r.t.Error(err)
+		return
+	}
+	r.t.Logf("every answer is in %s", path)
+}
+
+// pause waits between the two times; false says that ctx ended.
+func pause(ctx context.Context, least, most time.Duration) bool {
+	timer := time.NewTimer(least + rand.N(most-least+1)) //nolint:gosec // jitter, no secret
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
