@@ -8,7 +8,8 @@
 //	ResolveDeductions    broker, check-back                 Gate Ledger BarrierLog, Suspects
 //	SettleDeductions     broker, delivery                   Ledger Gate Outbox Parking BarrierLog Clock IDs, Suspects
 //	RelayOpenFlows       itself, each second                OpenFlows Gate GateAdmin Ledger Outbox Sender Catalog BacklogReader IDs, Suspects
-//	ReplayParked         itself, each few seconds           Parking, SettleDeductions
+//	ReplayParked         itself, operators' door, command   Parking AuditLog, SettleDeductions
+//	ParkDiscarded        broker, what it gave up on         Parking Clock IDs
 //	Lease                itself, each second                Epochs
 //	WatchGates           itself, each second                Catalog Epochs GateAdmin, Suspects
 //	RebuildStock         Suspects                           Epochs Catalog GateAdmin OpenFlows Drainer, Lease
@@ -46,7 +47,12 @@
 // our own form waits in place for a gate that is shut; when the database suspends the product, the
 // next try applies it without the gate, so it cannot hold up the drain. One in the plain form
 // is parked and replayed, as it would be while the product is suspended. A replay that would be
-// parked again stays as it is, since parking the same copy twice stores nothing.
+// parked again stays as it is, since parking the same copy twice stores nothing. A replay claims
+// nothing, whatever its message says: it asks the gate for its units first, so that a message
+// parked long ago takes no unit which the gate has given to somebody else since.
+//
+// Only what was parked because its product was not open is replayed by itself. An unknown product that
+// is put on sale later may be another one of the same name, so an operator decides.
 //
 // Tells are best effort everywhere: the row says gate_told = 0 until the gate has acknowledged, and
 // the relay repeats what is left.

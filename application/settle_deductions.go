@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -12,11 +13,8 @@ import (
 	"seckill/domain"
 )
 
-// What a parked message may take in the database.
-const (
-	parkedBodyMax   = 64 << 10
-	parkedDetailMax = 500
-)
+// parkedDetailMax is what the reason of a parked message may take in the database.
+const parkedDetailMax = 500
 
 // Encode writes a batch as a message; the wire form is the adapters'.
 type Encode func(domain.Batch) ([]byte, error)
@@ -85,15 +83,21 @@ func (s *SettleDeductions) Handle(ctx context.Context, deliveries []port.Deliver
 	return g.err
 }
 
-// Replay tries parked deliveries again. done says which of them are finished; one that would be
-// parked again, or that waits, is left where it is.
-func (s *SettleDeductions) Replay(ctx context.Context, deliveries []port.Delivery) (done []bool) {
-	g := s.settle(ctx, deliveries)
-	done = make([]bool, len(deliveries))
-	for i := range done {
-		done[i] = !g.unfinished[i]
+// Replay tries parked deliveries again, and says of each why it is not finished; empty where it is.
+// One that would be parked again, or that waits, is left where it is. Whatever their form,
+// they claim nothing about the gate any more, so each asks it for its units first: the product may
+// have been sold out, rebuilt or made anew since they were parked.
+func (s *SettleDeductions) Replay(ctx context.Context, deliveries []port.Delivery) (left []string) {
+	deliveries = slices.Clone(deliveries)
+	for i := range deliveries {
+		deliveries[i].Batch.Plain = deliveries[i].Batch.Plain || deliveries[i].Batch.Kind == domain.BatchDeduct
 	}
-	return done
+	g := s.settle(ctx, deliveries)
+	left = make([]string, len(deliveries))
+	for i, why := range g.unfinished {
+		left[i] = why
+	}
+	return left
 }
 
 // piece is one deduction with the place of the delivery that brought it.
@@ -108,19 +112,19 @@ type settlement struct {
 	orders     []domain.Order // rows whose fate the gate is told
 	stragglers []piece        // have to be adopted first
 	parked     []port.Parked
-	unfinished map[int]bool // deliveries of which something is parked or waits
-	waiting    int          // stragglers that must come again
-	err        error        // the first fault; nothing is tried after it
+	unfinished map[int]string // deliveries of which something is parked or waits, and why
+	waiting    int            // stragglers that must come again
+	err        error          // the first fault; nothing is tried after it
 }
 
 func (g *settlement) wait(p piece) {
-	g.unfinished[p.from] = true
+	g.unfinished[p.from] = "waits: the gate is not open, or another message decides its key"
 	g.waiting++
 }
 
 func (g *settlement) fail(pieces []piece, err error) {
 	for _, p := range pieces {
-		g.unfinished[p.from] = true
+		g.unfinished[p.from] = "not now: " + string(domain.CodeOf(err))
 	}
 	if g.err == nil {
 		g.err = err
@@ -129,7 +133,7 @@ func (g *settlement) fail(pieces []piece, err error) {
 
 // settle tells the story: sort, apply, adopt what is of an older epoch, tell the gate.
 func (s *SettleDeductions) settle(ctx context.Context, deliveries []port.Delivery) *settlement {
-	g := &settlement{deliveries: deliveries, unfinished: make(map[int]bool)}
+	g := &settlement{deliveries: deliveries, unfinished: make(map[int]string)}
 	pieces := s.sort(ctx, g)
 	for len(pieces) > 0 {
 		n := min(len(pieces), s.cfg.GroupMax)
@@ -156,7 +160,7 @@ func (s *SettleDeductions) sort(ctx context.Context, g *settlement) []piece {
 			}
 		case d.Batch.Kind == domain.BatchBarrier:
 			if err := s.barriers.MarkBarrier(ctx, d.Batch.ID, d.Origin.Queue); err != nil {
-				g.unfinished[i], g.err = true, err
+				g.unfinished[i], g.err = "not now: "+string(domain.CodeOf(err)), err
 			}
 		case d.Batch.Kind == domain.BatchWarmup: // made the broker know us, and has done so
 		default:
@@ -300,9 +304,9 @@ func (s *SettleDeductions) setPiece(g *settlement, p piece, reason port.ParkReas
 }
 
 func (s *SettleDeductions) set(g *settlement, from int, reason port.ParkReason, detail, product string, body []byte) {
-	g.unfinished[from] = true
+	g.unfinished[from] = clip(string(reason)+": "+detail, parkedDetailMax)
 	g.parked = append(g.parked, port.Parked{ID: s.ids.Unique(), Reason: reason, Detail: clip(detail, parkedDetailMax),
-		Product: product, Body: body[:min(len(body), parkedBodyMax)], Origin: g.deliveries[from].Origin, ParkedAt: s.clock.Now()})
+		Product: product, Body: body[:min(len(body), port.ParkedBodyMax)], Origin: g.deliveries[from].Origin, ParkedAt: s.clock.Now()})
 }
 
 // clip cuts to at most limit bytes and leaves no torn character.

@@ -22,6 +22,7 @@ type settleParts struct {
 	gate     *portmock.MockGate
 	outbox   *portmock.MockOutbox
 	parking  *portmock.MockParking
+	audits   *portmock.MockAuditLog
 	barriers *portmock.MockBarrierLog
 	suspects *suspectList
 	settle   *application.SettleDeductions
@@ -30,7 +31,7 @@ type settleParts struct {
 func settleWith(t *testing.T) settleParts {
 	ctrl := gomock.NewController(t)
 	p := settleParts{ledger: portmock.NewMockLedger(ctrl), gate: portmock.NewMockGate(ctrl), outbox: portmock.NewMockOutbox(ctrl),
-		parking: portmock.NewMockParking(ctrl), barriers: portmock.NewMockBarrierLog(ctrl), suspects: &suspectList{}}
+		parking: portmock.NewMockParking(ctrl), audits: portmock.NewMockAuditLog(ctrl), barriers: portmock.NewMockBarrierLog(ctrl), suspects: &suspectList{}}
 	p.settle = application.NewSettleDeductions(p.ledger, p.gate, p.outbox, p.parking, p.barriers, p.suspects,
 		system.NewIDs(), system.Clock{}, wire.Encode, application.DefaultSettleConfig(), quietLog)
 	return p

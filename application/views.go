@@ -3,6 +3,7 @@ package application
 import (
 	"time"
 
+	"seckill/application/port"
 	"seckill/domain"
 )
 
@@ -97,6 +98,24 @@ type Finding struct {
 	User    string `json:"userId,omitempty"`
 	Token   string `json:"token,omitempty"`
 	Detail  string `json:"detail"`
+}
+
+// ReplayOutcome is what became of a parked message that was to be replayed.
+type ReplayOutcome string
+
+// The outcomes.
+const (
+	ReplayDone     ReplayOutcome = "replayed"  // finished, now or earlier
+	ReplayLeft     ReplayOutcome = "parked"    // it stays where it is; Detail says why
+	ReplayNotFound ReplayOutcome = "not-found" // there is no such message
+)
+
+// ReplayResult answers for one parked message.
+type ReplayResult struct {
+	ID      string          `json:"id"`
+	Outcome ReplayOutcome   `json:"outcome"`
+	Reason  port.ParkReason `json:"reason,omitempty"` // that it was parked for
+	Detail  string          `json:"detail,omitempty"`
 }
 
 // InvariantResult is the verdict on one of A to E.

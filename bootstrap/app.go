@@ -25,6 +25,8 @@ type Services struct {
 	Verify    *application.VerifyBooks
 	Reconcile *application.ReconcileStock
 	Rebuild   *application.RebuildStock
+	Parked    *application.ListParked
+	Replay    *application.ReplayParked
 	Tokens    *echohttp.Tokens
 	Doors     *doors `optional:"true"`
 }

@@ -24,7 +24,7 @@ import (
 //   - the buyers' door last in and first out.
 var startOrder = []string{
 	"ledger", "gate", "producer", "lease", "rebuild", "consumer", "cold-road", "watch-gates", "lane", "relay",
-	"replay", "schedule", "operators", "buyers",
+	"replay", "graves", "schedule", "operators", "buyers",
 }
 
 // Lifecycle starts and stops everything that runs, in order.

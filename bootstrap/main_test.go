@@ -8,12 +8,15 @@ import (
 
 func TestAWrongWordOnTheCommandLineIsAUsageError(t *testing.T) {
 	for line, says := range map[string]string{
-		"stray":         "stray",
-		"migrate stray": "stray",
-		"serve stray":   "stray",
-		"verify --nope": "--nope",
-		"token":         "--sub",
-		"verify -o xml": "xml",
+		"stray":                            "stray",
+		"migrate stray":                    "stray",
+		"serve stray":                      "stray",
+		"verify --nope":                    "--nope",
+		"token":                            "--sub",
+		"verify -o xml":                    "xml",
+		"parked stray":                     "stray",
+		"parked replay":                    "--reason",
+		"parked replay id --reason poison": "--reason",
 	} {
 		var out, fault bytes.Buffer
 		if code := Main(strings.Fields(line), &out, &fault, "test"); code != ExitUsage || !strings.Contains(fault.String(), says) {

@@ -129,6 +129,11 @@ func consumerModule(c Config) fx.Option {
 	}
 	return fx.Module("consumer", producerModule(), fx.Provide(
 		asRunner(func(c *rocketmq.Consumer) part { return part{name: "consumer", start: c.Start, stop: c.Stop} }),
+		asRunner(func(c rocketmq.Config, parking port.Parking, ids port.IDs, clock port.Clock, log *slog.Logger) part {
+			g := rocketmq.NewGraves(c, application.NewParkDiscarded(parking, ids, clock, port.ParkDiscardedHalf, log),
+				application.NewParkDiscarded(parking, ids, clock, port.ParkDeadLetter, log), log)
+			return part{name: "graves", start: g.Start, stop: g.Stop}
+		}),
 	))
 }
 

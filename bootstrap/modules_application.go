@@ -139,6 +139,7 @@ type doorsParams struct {
 	Pipeline  *application.ShowPipeline
 	Verify    *application.VerifyBooks
 	Parked    *application.ListParked
+	Replay    *application.ReplayParked
 	Readiness *application.Readiness
 }
 
@@ -150,7 +151,7 @@ func newDoors(p doorsParams) *doors {
 		buyers: echohttp.NewBuyersDoor(buyers, echohttp.BuyersDeps{Deduct: p.Deduct, Orders: p.Order,
 			Stock: p.Stock, Readiness: p.Readiness}, p.Log),
 		operators: echohttp.NewOperatorsDoor(operators, echohttp.OperatorsDeps{Open: p.Open, Pause: p.Pause, Stock: p.Stock,
-			Reconcile: p.Reconcile, Pipeline: p.Pipeline, Verify: p.Verify, Parked: p.Parked, Readiness: p.Readiness}, p.Log),
+			Reconcile: p.Reconcile, Pipeline: p.Pipeline, Verify: p.Verify, Parked: p.Parked, Replay: p.Replay, Readiness: p.Readiness}, p.Log),
 	}
 }
 

@@ -11,6 +11,7 @@ const (
 	CodeProductNotFound Code = "product-not-found"
 	CodeOrderNotFound   Code = "order-not-found"
 	CodeReportNotFound  Code = "report-not-found"
+	CodeParkedNotFound  Code = "parked-not-found"
 	CodeStockNotEnough  Code = "stock-not-enough"
 	CodeLimitReached    Code = "limit-reached"
 	CodeTokenRefused    Code = "token-refused"
@@ -40,6 +41,7 @@ var (
 	ErrProductNotFound = &Error{Code: CodeProductNotFound}
 	ErrOrderNotFound   = &Error{Code: CodeOrderNotFound}
 	ErrReportNotFound  = &Error{Code: CodeReportNotFound}
+	ErrParkedNotFound  = &Error{Code: CodeParkedNotFound}
 	ErrStockNotEnough  = &Error{Code: CodeStockNotEnough}
 	ErrLimitReached    = &Error{Code: CodeLimitReached}
 	ErrTokenRefused    = &Error{Code: CodeTokenRefused}

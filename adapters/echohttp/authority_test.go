@@ -82,6 +82,8 @@ func concrete(r route) *http.Request {
 		body = `{"total":10}`
 	case strings.HasSuffix(r.path, "/reconciliations") && r.method == "POST":
 		body = `{"mode":"dry-run"}`
+	case r.path == "/admin/v1/parked/replay":
+		body = `{"reason":"poison"}`
 	case !strings.HasSuffix(r.path, "/orders"):
 		body = ""
 	}

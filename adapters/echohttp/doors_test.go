@@ -38,6 +38,7 @@ type fakes struct {
 	reports   func(before string, limit int) ([]application.ReconcileReport, error)
 	verify    func(string) (application.Verification, error)
 	parked    func(before string, limit int) ([]port.Parked, error)
+	replay    func(ids []string, reason port.ParkReason, product, after string, a port.Audit) ([]application.ReplayResult, string, error)
 	parts     map[string]application.PartStatus
 	away      bool
 }
@@ -90,6 +91,21 @@ func (f *fakes) List(_ context.Context, before string, limit int) ([]port.Parked
 	return f.parked(before, limit)
 }
 
+func (f *fakes) ReplayOne(_ context.Context, id string, a port.Audit) (application.ReplayResult, error) {
+	results, _, err := f.replay([]string{id}, "", "", "", a)
+	if err != nil {
+		return application.ReplayResult{}, err
+	}
+	return results[0], nil
+}
+func (f *fakes) ReplayThese(_ context.Context, ids []string, a port.Audit) ([]application.ReplayResult, error) {
+	results, _, err := f.replay(ids, "", "", "", a)
+	return results, err
+}
+func (f *fakes) ReplayMatching(_ context.Context, reason port.ParkReason, product, after string, a port.Audit) ([]application.ReplayResult, string, error) {
+	return f.replay(nil, reason, product, after, a)
+}
+
 var someTime = time.Date(2030, 1, 2, 3, 4, 5, 6_789_000, time.UTC)
 
 // newFakes answers every call with something plausible.
@@ -124,7 +140,14 @@ func newFakes() *fakes {
 			return application.Verification{At: someTime, Holds: true, Invariants: []application.InvariantResult{{Name: "A", Title: "no oversell", Verdict: "holds"}}}, nil
 		},
 		parked: func(string, int) ([]port.Parked, error) { return nil, nil },
-		parts:  map[string]application.PartStatus{"gate": {OK: true, LastOK: someTime}, "broker": {AgeSeconds: -1, Detail: "not reachable"}},
+		replay: func(ids []string, _ port.ParkReason, _, _ string, _ port.Audit) ([]application.ReplayResult, string, error) {
+			results := []application.ReplayResult{}
+			for _, id := range ids {
+				results = append(results, application.ReplayResult{ID: id, Outcome: application.ReplayDone, Reason: port.ParkPoison})
+			}
+			return results, "", nil
+		},
+		parts: map[string]application.PartStatus{"gate": {OK: true, LastOK: someTime}, "broker": {AgeSeconds: -1, Detail: "not reachable"}},
 	}
 }
 
@@ -173,7 +196,7 @@ func newFixture(t testing.TB, change ...func(*Config)) *fixture {
 	f := &fixture{fakes: newFakes(), tokens: tokens, log: new(lockedBuffer)}
 	log := slog.New(slog.NewJSONHandler(f.log, nil))
 	f.buyers = NewBuyersDoor(cfg, BuyersDeps{f, fakeOrders{f.fakes}, fakeStock{f.fakes}, f}, log)
-	f.operators = NewOperatorsDoor(cfg, OperatorsDeps{f, f, fakeStock{f.fakes}, f, fakePipeline{}, f, f, f}, log)
+	f.operators = NewOperatorsDoor(cfg, OperatorsDeps{f, f, fakeStock{f.fakes}, f, fakePipeline{}, f, f, f, f}, log)
 	return f
 }
 

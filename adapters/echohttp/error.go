@@ -42,6 +42,7 @@ var answers = map[domain.Code]answer{
 	domain.CodeProductNotFound: {http.StatusNotFound, "There is no such product", false},
 	domain.CodeOrderNotFound:   {http.StatusNotFound, "There is no such order", false},
 	domain.CodeReportNotFound:  {http.StatusNotFound, "There is no such report", false},
+	domain.CodeParkedNotFound:  {http.StatusNotFound, "There is no such parked message", false},
 	codeNoSuchRoute:            {http.StatusNotFound, "There is no such route", false},
 	codeMethodNotAllowed:       {http.StatusMethodNotAllowed, "The route does not know this method", false},
 	domain.CodeStockNotEnough:  {http.StatusConflict, "The stock is not enough", false},

@@ -34,6 +34,12 @@ type (
 	parkedLister interface {
 		List(ctx context.Context, before string, limit int) ([]port.Parked, error)
 	}
+	parkedReplayer interface {
+		ReplayOne(context.Context, string, port.Audit) (application.ReplayResult, error)
+		ReplayThese(context.Context, []string, port.Audit) ([]application.ReplayResult, error)
+		ReplayMatching(ctx context.Context, reason port.ParkReason, product, after string, audit port.Audit) (
+			results []application.ReplayResult, next string, err error)
+	}
 )
 
 // OperatorsDeps are the use cases behind the operators' door.
@@ -45,6 +51,7 @@ type OperatorsDeps struct {
 	Pipeline  pipelineShower
 	Verify    booksVerifier
 	Parked    parkedLister
+	Replay    parkedReplayer
 	Readiness readinessChecker
 }
 
@@ -67,6 +74,8 @@ func NewOperatorsDoor(cfg Config, deps OperatorsDeps, log *slog.Logger) *Door {
 		{http.MethodGet, "/admin/v1/pipeline", "ops:read", d.showPipeline, false},
 		{http.MethodGet, "/admin/v1/verification", "ops:read", d.verify, true},
 		{http.MethodGet, "/admin/v1/parked", "ops:read", d.listParked, false},
+		{http.MethodPost, "/admin/v1/parked/replay", "reconcile:run", d.replaySome, true},
+		{http.MethodPost, "/admin/v1/parked/:id/replay", "reconcile:run", d.replayOne, false},
 		{http.MethodGet, "/healthz", probe, d.healthy, false},
 		{http.MethodGet, "/readyz", probe, d.readyOf(deps.Readiness), false},
 	})

@@ -187,6 +187,39 @@ func TestParkedShowsABoundedText(t *testing.T) {
 	}
 }
 
+func TestParkedMessagesAreReplayedByIdOrByReason(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	asked := ""
+	f.replay = func(ids []string, reason port.ParkReason, product, after string, a port.Audit) ([]application.ReplayResult, string, error) {
+		asked = fmt.Sprint(ids, " ", reason, " ", product, " ", after, " ", a)
+		return []application.ReplayResult{{ID: "k1", Outcome: application.ReplayLeft, Reason: port.ParkPoison, Detail: "still wrong"}}, "k1", nil
+	}
+	for body, want := range map[string]string{
+		`{"ids":["k1","k2"],"why":"put right"}`:                       "[k1 k2]    {op-1 replay-parked put right}",
+		`{"reason":"unknown-product","productId":"p:1","after":"k0"}`: "[] unknown-product p:1 k0 {op-1 replay-parked }",
+		`{"reason":"discarded-half"}`:                                 "[] discarded-half   {op-1 replay-parked }",
+		`{"productId":"p1"}`:                                          "[]  p1  {op-1 replay-parked }",
+	} {
+		res := f.operate(t, "POST", "/admin/v1/parked/replay", body)
+		got := decodeInto[list[application.ReplayResult]](t, res)
+		if res.StatusCode != 200 || asked != want || len(got.Items) != 1 || got.Items[0].Detail != "still wrong" {
+			t.Errorf("%s: %d, asked %q, %+v", body, res.StatusCode, asked, got)
+		}
+	}
+	if got := decodeInto[application.ReplayResult](t, f.operate(t, "POST", "/admin/v1/parked/k1/replay", "")); asked != "[k1]    {op-1 replay-parked }" || got.ID != "k1" {
+		t.Errorf("%s %+v", asked, got)
+	}
+	for _, body := range []string{`{}`, `{"ids":[]}`, `{"ids":["k1"],"reason":"poison"}`, `{"ids":["a|b"]}`, `{"reason":"because"}`, `{"productId":""}`,
+		`{"after":"k1"}`, `{"reason":"poison","after":"a|b"}`, `{"reason":"poison","why":"` + strings.Repeat("x", 201) + `"}`} {
+		wantProblem(t, f.operate(t, "POST", "/admin/v1/parked/replay", body), 400, domain.CodeInvalidRequest)
+	}
+	f.replay = func([]string, port.ParkReason, string, string, port.Audit) ([]application.ReplayResult, string, error) {
+		return nil, "", domain.ErrParkedNotFound
+	}
+	wantProblem(t, f.operate(t, "POST", "/admin/v1/parked/k9/replay", ""), 404, domain.CodeParkedNotFound)
+}
+
 func TestVerificationOfOneOrAll(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -15,7 +15,6 @@ import (
 
 // What the columns hold at most; what is longer is cut, since a record of a failure must not fail.
 const (
-	bodyMax    = 64 << 10
 	reasonMax  = 500
 	nameMax    = 64
 	messageMax = 255
@@ -66,8 +65,8 @@ func parkedRowOf(m port.Parked) (parkedRow, error) {
 		return parkedRow{}, err
 	}
 	body := m.Body
-	if len(body) > bodyMax {
-		body = body[:bodyMax]
+	if len(body) > port.ParkedBodyMax {
+		body = body[:port.ParkedBodyMax]
 	}
 	if body == nil {
 		body = []byte{}
@@ -123,6 +122,52 @@ func newestBefore(db *gorm.DB, before string, limit int) (*gorm.DB, error) {
 		return nil, err
 	}
 	return query.Where("id < ?", id), nil
+}
+
+// FindParked is port.Parking's.
+func (s *Store) FindParked(ctx context.Context, reason port.ParkReason, product, after string, limit int) ([]port.Parked, error) {
+	query := s.read(ctx).Where("replayed_at IS NULL").Order("id").Limit(pageOf(limit))
+	if after != "" {
+		id, err := parseID(after)
+		if err != nil {
+			return nil, err
+		}
+		query = query.Where("id > ?", id)
+	}
+	if reason != "" {
+		query = query.Where("reason = ?", string(reason))
+	}
+	if product != "" {
+		query = query.Where("product_id = ?", product)
+	}
+	var rows []parkedRow
+	err := query.Find(&rows).Error
+	return parkedOf(rows), translate(err)
+}
+
+// ReadParked is port.Parking's. An id that cannot be is one that is not there.
+func (s *Store) ReadParked(ctx context.Context, ids []string) ([]port.Parked, error) {
+	var parsed []binaryID
+	for _, id := range ids {
+		if p, err := parseID(id); err == nil {
+			parsed = append(parsed, p)
+		}
+	}
+	found := make(map[string]port.Parked, len(parsed))
+	for chunk := range slices.Chunk(parsed, idsMax) {
+		var rows []parkedRow
+		if err := s.read(ctx).Where("id IN ?", chunk).Find(&rows).Error; err != nil {
+			return nil, translate(err)
+		}
+		for _, p := range parkedOf(rows) {
+			found[p.ID] = p
+		}
+	}
+	messages := make([]port.Parked, len(ids))
+	for i, id := range ids {
+		messages[i] = found[id]
+	}
+	return messages, nil
 }
 
 // CountParked is port.Parking's.

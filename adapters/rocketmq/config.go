@@ -35,6 +35,7 @@ type Config struct {
 	ConnectTriesMax  int           // tries to find the topic at the start
 	ConnectPause     time.Duration // between them
 	DirectoryTimeout time.Duration // for one question to the name servers
+	GravesPause      time.Duration // between looks for what the broker gave up on, while it never has
 }
 
 // DefaultConfig has everything but the names of the topic, the groups and the servers.
@@ -44,7 +45,7 @@ func DefaultConfig() Config {
 		ListenerTimeout: time.Second, CheckTimeout: 10 * time.Second, CheckInterval: 10 * time.Second, CheckSlack: 30 * time.Second,
 		HandleTimeout: 30 * time.Second, RetryMin: 50 * time.Millisecond, RetryMax: 2 * time.Second,
 		GroupsMax: 2, GatherMax: 64, CallbacksMax: 64, PulledMax: 8000, PulledMebibytes: 128,
-		ConnectTriesMax: 10, ConnectPause: time.Second, DirectoryTimeout: 3 * time.Second,
+		ConnectTriesMax: 10, ConnectPause: time.Second, DirectoryTimeout: 3 * time.Second, GravesPause: 10 * time.Second,
 	}
 }
 

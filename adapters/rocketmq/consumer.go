@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -38,6 +39,7 @@ type Consumer struct {
 	directory *directory
 	tracker   *tracker
 	client    mq.PushConsumer
+	ours      func(*primitive.MessageExt) bool // nil: every message of the topic is
 
 	parcels  chan *parcel
 	ctx      context.Context // of the handler; ends when Stop runs out of patience
@@ -133,8 +135,12 @@ func (c *Consumer) options() []consumer.Option {
 
 // pulled sees every pull, in its queue's order, before it is dispatched.
 func (c *Consumer) pulled(pull *hooks.FilterMessageContext) ([]*primitive.MessageExt, error) {
-	c.tracker.pull(pull.MQ, pull.Msg)
-	return pull.Msg, nil
+	messages := pull.Msg
+	if c.ours != nil {
+		messages = slices.DeleteFunc(slices.Clone(messages), func(m *primitive.MessageExt) bool { return !c.ours(m) })
+	}
+	c.tracker.pull(pull.MQ, messages)
+	return messages, nil
 }
 
 // Stop holds new callbacks, waits for those inside until ctx ends, and disconnects.

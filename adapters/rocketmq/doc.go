@@ -37,6 +37,14 @@
 // the running ones finish, the client shuts down, and those that were held return into a queue
 // that the client has dropped, where their result counts for nothing.
 //
+// # Graves
+//
+// The broker moves a half that it has asked about too often to TRANS_CHECK_MAX_TIME_TOPIC (one queue,
+// halves of every producer of the cluster, properties kept: REAL_TOPIC and PGROUP tell ours), and a
+// message that was delivered too often to %DLQ% and the group's name. It makes both topics when it
+// first needs them, so Graves looks for them now and then and makes a Consumer of its own group for each
+// once it is there; nearly always there is none.
+//
 // # Barriers
 //
 // The client starts the callbacks of a queue in no order, so a barrier is held back until every

@@ -19,7 +19,16 @@ const (
 	ParkUnknownKind    ParkReason = "unknown-kind"    // a kind that this version cannot apply
 	ParkNotOpen        ParkReason = "not-open"        // plain form while suspended: replayed by itself
 	ParkPoison         ParkReason = "poison"          // the database refuses it
+	ParkDeadLetter     ParkReason = "dead-letter"     // the broker gave up delivering it
+	ParkDiscardedHalf  ParkReason = "discarded-half"  // the broker gave up asking what became of it
 )
+
+// ParkReasons are all of them.
+var ParkReasons = []ParkReason{ParkMalformed, ParkUnknownProduct, ParkUnknownKind, ParkNotOpen, ParkPoison, ParkDeadLetter, ParkDiscardedHalf}
+
+// ParkedBodyMax is the most bytes of a message that are kept, more than any message of ours
+// has: a copy that long may be cut, and nothing can be replayed from it.
+const ParkedBodyMax = 64 << 10
 
 // Parked is a message that waits in the database.
 type Parked struct {
@@ -27,7 +36,7 @@ type Parked struct {
 	Reason     ParkReason
 	Detail     string // at most 500 bytes
 	Product    string // empty where unknown
-	Body       []byte // a copy of the part that could not be applied; at most 64 KiB, cut beyond
+	Body       []byte // a copy of the part that could not be applied; at most ParkedBodyMax, cut beyond
 	Origin     Origin
 	ParkedAt   time.Time
 	ReplayedAt time.Time // zero while it waits
@@ -41,13 +50,20 @@ type Parking interface {
 	// ListParked gives at most limit waiting messages with an id below before (empty: the newest), newest first.
 	ListParked(ctx context.Context, before string, limit int) ([]Parked, error)
 
+	// FindParked gives at most limit waiting messages with an id above after, oldest first, of that
+	// reason and that product; empty is any.
+	FindParked(ctx context.Context, reason ParkReason, product, after string, limit int) ([]Parked, error)
+
+	// ReadParked reads messages by id, also those that were replayed; a zero Parked stands for one that is not there.
+	ReadParked(ctx context.Context, ids []string) ([]Parked, error)
+
 	// CountParked is how many wait.
 	CountParked(ctx context.Context) (int64, error)
 
 	// Replayable gives at most limit waiting messages parked as ParkNotOpen whose product is open, oldest first.
 	Replayable(ctx context.Context, limit int) ([]Parked, error)
 
-	// MarkReplayed notes that they were applied.
+	// MarkReplayed notes that they were applied; a repeat changes nothing.
 	MarkReplayed(ctx context.Context, ids []string) error
 }
 

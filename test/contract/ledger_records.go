@@ -16,6 +16,8 @@ var recordCases = []ledgerTest{
 	{"the record of a failure does not fail", parkOversized},
 	{"parked plain messages come back when their product is open", parkReplayable},
 	{"parked messages are listed newest first, a page at a time", parkPages},
+	{"parked messages are found by reason and product, oldest first", parkFinds},
+	{"parked messages are read by id", parkReads},
 	{"an audit row of any size is kept", auditAny},
 	{"reports are stored, replaced and listed", reports},
 	{"barriers are remembered and forgotten", barriers},
@@ -111,6 +113,44 @@ func parkPages(c *ledgerCase) {
 	wantEqual(c, len(seen), 9, "all of them")
 	_, err := c.ListParked(c.ctx(), "no id", 4)
 	wantEqual(c, domain.CodeOf(err), domain.CodeInvalidRequest, "an id that cannot be")
+}
+
+func parkFinds(c *ledgerCase) {
+	a, b, d := c.parked(port.ParkPoison, "p", "a", 1), c.parked(port.ParkPoison, "q", "b", 2), c.parked(port.ParkDeadLetter, "p", "d", 3)
+	gone := c.parked(port.ParkPoison, "p", "gone", 4)
+	c.ok(c.Park(c.ctx(), []port.Parked{d, gone, b, a}), "park")
+	c.ok(c.MarkReplayed(c.ctx(), []string{gone.ID}), "mark replayed")
+	find := func(reason port.ParkReason, product, after string, limit int, want ...port.Parked) {
+		found, err := c.FindParked(c.ctx(), reason, product, after, limit)
+		c.ok(err, "find")
+		wantEqual(c, len(found), len(want), "found")
+		for i := range want {
+			wantEqual(c, found[i].ID, want[i].ID, "in order")
+		}
+	}
+	find("", "", "", 10, a, b, d)
+	find(port.ParkPoison, "", "", 10, a, b)
+	find("", "p", "", 10, a, d)
+	find(port.ParkPoison, "p", "", 10, a)
+	find("", "", a.ID, 1, b)
+	find("", "", d.ID, 10)
+	_, err := c.FindParked(c.ctx(), "", "", "no id", 4)
+	wantEqual(c, domain.CodeOf(err), domain.CodeInvalidRequest, "an id that cannot be")
+}
+
+func parkReads(c *ledgerCase) {
+	a, b := c.parked(port.ParkPoison, "p", "a", 1), c.parked(port.ParkPoison, "p", "b", 2)
+	c.ok(c.Park(c.ctx(), []port.Parked{a, b}), "park")
+	for range 2 { // a repeat changes nothing
+		c.ok(c.MarkReplayed(c.ctx(), []string{b.ID}), "mark replayed")
+	}
+	read, err := c.ReadParked(c.ctx(), []string{b.ID, c.ids.Unique(), "no id", a.ID, a.ID})
+	c.ok(err, "read")
+	wantEqual(c, len(read), 5, "read")
+	wantEqual(c, read[0].ID+string(read[0].Body), b.ID+"b", "one that was replayed")
+	wantEqual(c, read[0].ReplayedAt.IsZero(), false, "when it was replayed")
+	wantEqual(c, read[1].ID+read[2].ID, "", "those that are not there")
+	wantEqual(c, read[3].ID == a.ID && read[4].ID == a.ID && read[3].ReplayedAt.IsZero(), true, "the same twice")
 }
 
 func auditAny(c *ledgerCase) {

@@ -51,6 +51,21 @@ func (mr *MockParkingMockRecorder) CountParked(ctx interface{}) *gomock.Call {
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "CountParked", reflect.TypeOf((*MockParking)(nil).CountParked), ctx)
 }
 
+// FindParked mocks base method.
+func (m *MockParking) FindParked(ctx context.Context, reason port.ParkReason, product, after string, limit int) ([]port.Parked, error) {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "FindParked", ctx, reason, product, after, limit)
+	ret0, _ := ret[0].([]port.Parked)
+	ret1, _ := ret[1].(error)
+	return ret0, ret1
+}
+
+// FindParked indicates an expected call of FindParked.
+func (mr *MockParkingMockRecorder) FindParked(ctx, reason, product, after, limit interface{}) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "FindParked", reflect.TypeOf((*MockParking)(nil).FindParked), ctx, reason, product, after, limit)
+}
+
 // ListParked mocks base method.
 func (m *MockParking) ListParked(ctx context.Context, before string, limit int) ([]port.Parked, error) {
 	m.ctrl.T.Helper()
@@ -92,6 +107,21 @@ func (m *MockParking) Park(ctx context.Context, messages []port.Parked) error {
 func (mr *MockParkingMockRecorder) Park(ctx, messages interface{}) *gomock.Call {
 	mr.mock.ctrl.T.Helper()
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Park", reflect.TypeOf((*MockParking)(nil).Park), ctx, messages)
+}
+
+// ReadParked mocks base method.
+func (m *MockParking) ReadParked(ctx context.Context, ids []string) ([]port.Parked, error) {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "ReadParked", ctx, ids)
+	ret0, _ := ret[0].([]port.Parked)
+	ret1, _ := ret[1].(error)
+	return ret0, ret1
+}
+
+// ReadParked indicates an expected call of ReadParked.
+func (mr *MockParkingMockRecorder) ReadParked(ctx, ids interface{}) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "ReadParked", reflect.TypeOf((*MockParking)(nil).ReadParked), ctx, ids)
 }
 
 // Replayable mocks base method.
