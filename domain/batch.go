@@ -5,11 +5,11 @@ import "time"
 // BatchKind is what a message asks its consumer to do. The zero value is no kind.
 type BatchKind uint8
 
-// The kinds. Withdraw is known from the first version, so that an older consumer parks it instead of failing.
+// The kinds.
 const (
 	_             BatchKind = iota
 	BatchDeduct             // apply deductions
-	BatchWithdraw           // apply a withdrawal of stock
+	BatchWithdraw           // apply withdrawals of stock
 	BatchBarrier            // proves that everything before it is finished
 	BatchWarmup             // makes the broker know the producer; never committed
 )
@@ -34,7 +34,7 @@ func ParseBatchKind(s string) (BatchKind, error) {
 	return 0, invalid("kind", "is not a kind of message")
 }
 
-// Deduction is one purchase inside a message.
+// Deduction is one purchase, or one withdrawal of stock, inside a message.
 type Deduction struct {
 	Key      Key
 	Quantity int64
@@ -44,7 +44,15 @@ type Deduction struct {
 	At       time.Time
 }
 
-// Batch is one message: accepted deductions of any products.
+// Kind is the kind of message that carries the deduction.
+func (d Deduction) Kind() BatchKind {
+	if d.Key.IsChange() {
+		return BatchWithdraw
+	}
+	return BatchDeduct
+}
+
+// Batch is one message: accepted deductions of any products, all of its kind.
 type Batch struct {
 	ID    string
 	Kind  BatchKind

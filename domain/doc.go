@@ -11,6 +11,11 @@
 // for good (rejected, a tombstone). Stock is the ledger's record of one product: how
 // much there is, under which epoch, and whether the product is on sale.
 //
+// An operator sends a StockChange: so many units more or fewer, under a token. Its Key has
+// ChangeUser where a buyer would stand. A withdrawal is a flow like a purchase, and its row
+// takes the units off sale instead of selling them. An addition begins with its row
+// (OrderAdded); its settled flow says that the gate has counted it.
+//
 // # Invariants
 //
 // A, no oversell: confirmed quantities never exceed what was put on sale, and no count

@@ -12,6 +12,7 @@ const (
 	CodeOrderNotFound   Code = "order-not-found"
 	CodeReportNotFound  Code = "report-not-found"
 	CodeParkedNotFound  Code = "parked-not-found"
+	CodeChangeNotFound  Code = "change-not-found"
 	CodeStockNotEnough  Code = "stock-not-enough"
 	CodeLimitReached    Code = "limit-reached"
 	CodeTokenRefused    Code = "token-refused"
@@ -42,6 +43,7 @@ var (
 	ErrOrderNotFound   = &Error{Code: CodeOrderNotFound}
 	ErrReportNotFound  = &Error{Code: CodeReportNotFound}
 	ErrParkedNotFound  = &Error{Code: CodeParkedNotFound}
+	ErrChangeNotFound  = &Error{Code: CodeChangeNotFound}
 	ErrStockNotEnough  = &Error{Code: CodeStockNotEnough}
 	ErrLimitReached    = &Error{Code: CodeLimitReached}
 	ErrTokenRefused    = &Error{Code: CodeTokenRefused}

@@ -36,6 +36,8 @@ func (f Fate) Move(state FlowState, baseVersion, remaining int64) Move {
 		return f.moveCancelled(state, newer)
 	case OrderRejected:
 		return f.moveRejected(state)
+	case OrderAdded:
+		return f.moveAdded(state, newer)
 	default: // no row: nothing to tell
 		return Move{To: state}
 	}
@@ -84,10 +86,23 @@ func (f Fate) moveRejected(state FlowState) Move {
 	}
 }
 
+// moveAdded counts an addition once: a settled flow says that the gate has it.
+func (f Fate) moveAdded(state FlowState, newer bool) Move {
+	switch {
+	case state == FlowSettled:
+		return Move{To: state}
+	case state != FlowAbsent: // a withdrawal under the same token lost the row to it
+		return Move{To: state, Suspect: true}
+	case newer:
+		return Move{To: FlowSettled, Units: f.Quantity}
+	}
+	return Move{To: FlowSettled} // the rebuild has counted it
+}
+
 // FlowState is the state of a flow whose fate this is, as a rebuild writes it back.
 func (s OrderStatus) FlowState() FlowState {
 	switch s {
-	case OrderConfirmed:
+	case OrderConfirmed, OrderAdded:
 		return FlowSettled
 	case OrderCancelled:
 		return FlowReleased

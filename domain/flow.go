@@ -30,8 +30,11 @@ func (s FlowState) Alive() bool { return s == FlowDeducted || s == FlowSettled }
 // Open reports whether the flow still waits for its row.
 func (s FlowState) Open() bool { return s == FlowDeducted }
 
-// ActionDeduct is the action that a sale's flow records.
-const ActionDeduct = "deduct"
+// The actions that flows record.
+const (
+	ActionDeduct = "deduct" // a sale's
+	ActionChange = "change" // a stock change's
+)
 
 // FlowFields are the parts of a Flow, for its constructor.
 type FlowFields struct {
@@ -69,16 +72,22 @@ func NewFlow(f FlowFields) (Flow, error) {
 // IsZero reports whether the flow is absent.
 func (f Flow) IsZero() bool { return f.f.State == FlowAbsent }
 
-// Action is what the flow records: always ActionDeduct.
-func (f Flow) Action() string { return ActionDeduct }
+// Action is what the flow records.
+func (f Flow) Action() string {
+	if f.f.Key.IsChange() {
+		return ActionChange
+	}
+	return ActionDeduct
+}
 
 // Key names the deduction.
 func (f Flow) Key() Key { return f.f.Key }
 
-// Quantity is the number of units taken.
+// Quantity is the number of units taken, or, in the settled flow of an addition, added.
 func (f Flow) Quantity() int64 { return f.f.Quantity }
 
-// Change is the signed change of what remained: minus the quantity.
+// Change is the signed change of what remained: minus the quantity. An addition's flow does not know its sign:
+// its row does.
 func (f Flow) Change() int64 { return -f.f.Quantity }
 
 // From is what remained before the deduction.

@@ -48,16 +48,42 @@ func NewKey(product, user, token string) (Key, error) {
 	return Key{product, user, token}, nil
 }
 
+// ChangeUser stands where a buyer would in the key of a stock change. It is no id, so no buyer can have it.
+const ChangeUser = "+stock"
+
+// ChangeKey names one stock change of a product by the operator's token; the error has CodeInvalidRequest.
+func ChangeKey(product, token string) (Key, error) {
+	if err := CheckID("productId", product); err != nil {
+		return Key{}, err
+	}
+	if err := CheckID("token", token); err != nil {
+		return Key{}, err
+	}
+	return Key{product, ChangeUser, token}, nil
+}
+
+// StoredKey reads a key back from where this program wrote it: a buyer's, or a stock change's. What comes
+// from outside goes through NewKey or ChangeKey, so that nobody can pass for the other.
+func StoredKey(product, user, token string) (Key, error) {
+	if user == ChangeUser {
+		return ChangeKey(product, token)
+	}
+	return NewKey(product, user, token)
+}
+
+// IsChange reports whether k names a stock change.
+func (k Key) IsChange() bool { return k.user == ChangeUser }
+
 // Product is the product's id.
 func (k Key) Product() string { return k.product }
 
-// User is the buyer's id.
+// User is the buyer's id; ChangeUser for a stock change.
 func (k Key) User() string { return k.user }
 
-// Token is the idempotency token that the buyer chose.
+// Token is the idempotency token that the buyer, or the operator, chose.
 func (k Key) Token() string { return k.token }
 
-// IsZero reports whether k was never made by NewKey.
+// IsZero reports whether k was never made by a constructor.
 func (k Key) IsZero() bool { return k.product == "" }
 
 // String joins the parts by a character that no id can hold.

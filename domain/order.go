@@ -11,9 +11,10 @@ const (
 	OrderConfirmed
 	OrderCancelled
 	OrderRejected
+	OrderAdded // a stock change that added units; never a buyer's
 )
 
-var orderStatusNames = [...]string{"absent", "confirmed", "cancelled", "rejected"}
+var orderStatusNames = [...]string{"absent", "confirmed", "cancelled", "rejected", "added"}
 
 // String names the status.
 func (s OrderStatus) String() string {
@@ -48,7 +49,8 @@ type OrderFields struct {
 	CreatedAt    time.Time
 }
 
-// Order is the row that decides the fate of one key.
+// Order is the row that decides the fate of one key: a purchase's, or a stock change's, where confirmed means
+// withdrawn.
 type Order struct{ f OrderFields }
 
 // NewOrder checks the parts; the error has CodeInvalidRequest.
@@ -59,8 +61,11 @@ func NewOrder(f OrderFields) (Order, error) {
 	if err := CheckQuantity("quantity", f.Quantity); err != nil {
 		return Order{}, err
 	}
-	if f.Status == OrderAbsent || f.Status > OrderRejected {
+	if f.Status == OrderAbsent || f.Status > OrderAdded {
 		return Order{}, invalid("status", "is not the status of an order")
+	}
+	if f.Status == OrderAdded && !f.Key.IsChange() {
+		return Order{}, invalid("status", "is that of a stock change")
 	}
 	if f.Status != OrderCancelled {
 		f.FromBirth = true // only a cancelled order can have been something else before
@@ -80,6 +85,14 @@ func (o Order) Key() Key { return o.f.Key }
 
 // Quantity is the number of units.
 func (o Order) Quantity() int64 { return o.f.Quantity }
+
+// Delta is what a stock change was asked to do to the stock: the quantity if it added, less than zero otherwise.
+func (o Order) Delta() int64 {
+	if o.f.Status == OrderAdded {
+		return o.f.Quantity
+	}
+	return -o.f.Quantity
+}
 
 // Status is the fate.
 func (o Order) Status() OrderStatus { return o.f.Status }

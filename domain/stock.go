@@ -164,6 +164,31 @@ func (s Stock) Deduct(quantity int64) (Stock, error) {
 	return s, nil
 }
 
+// Withdraw takes quantity units off sale and raises the version; what is sold stays sold. The error has
+// CodeStockNotEnough or CodeInvalidRequest.
+func (s Stock) Withdraw(quantity int64) (Stock, error) {
+	after, err := s.Deduct(quantity)
+	if err != nil {
+		return s, err
+	}
+	after.f.Total -= quantity
+	return after, nil
+}
+
+// Add puts quantity units more on sale and raises the version; a total beyond UnitsMax is refused.
+func (s Stock) Add(quantity int64) (Stock, error) {
+	if err := CheckQuantity("quantity", quantity); err != nil {
+		return s, err
+	}
+	if s.f.Total+quantity > UnitsMax {
+		return s, invalid("delta", fmt.Sprintf("would put more than %d units on sale", UnitsMax))
+	}
+	s.f.Stock += quantity
+	s.f.Total += quantity
+	s.f.Version++
+	return s, nil
+}
+
 // GiveBack returns quantity units of a cancelled order and raises the version; more than was sold is refused.
 func (s Stock) GiveBack(quantity int64) (Stock, error) {
 	if err := CheckQuantity("quantity", quantity); err != nil {

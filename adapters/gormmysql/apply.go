@@ -62,7 +62,7 @@ func (g *group) apply() error {
 		return err
 	}
 	g.makeRows()
-	if err := insertNew(g.tx, g.rows, g.store.dialect.insertMax); err != nil {
+	if err := insertRows(g.tx, g.rows, g.store.dialect.insertMax); err != nil {
 		return err
 	}
 	if err := insertNew(g.tx, g.flows(), g.store.dialect.insertMax); err != nil {
@@ -169,11 +169,15 @@ func insertMissing[T any](tx *gorm.DB, rows []T, rowsMax int) error {
 	return nil
 }
 
+// flows are of purchases alone: a withdrawal sells nothing.
 func (g *group) flows() []flowRow {
-	flows := make([]flowRow, len(g.rows))
-	for i, r := range g.rows {
-		flows[i] = flowRow{ID: newID(), Product: r.Product, Quantity: r.Quantity, OpType: opSale,
-			Action: domain.ActionDeduct, Order: r.ID, Epoch: r.Epoch, Sequence: r.Sequence, Created: g.at}
+	flows := make([]flowRow, 0, len(g.rows))
+	for _, r := range g.rows {
+		if r.isChange() {
+			continue
+		}
+		flows = append(flows, flowRow{ID: newID(), Product: r.Product, Quantity: r.Quantity, OpType: opSale,
+			Action: domain.ActionDeduct, Order: r.ID, Epoch: r.Epoch, Sequence: r.Sequence, Created: g.at})
 	}
 	return flows
 }

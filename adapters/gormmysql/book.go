@@ -25,8 +25,11 @@ func (s *Store) Totals(ctx context.Context, product string) (port.BookTotals, er
 		if err != nil {
 			return err
 		}
-		totals = port.BookTotals{Stock: stock}
+		totals = port.BookTotals{Stock: stock, OpenedWith: row.OpenedWith}
 		if err := orderTotals(tx, product, &totals); err != nil {
+			return err
+		}
+		if err := changeTotals(tx, product, &totals); err != nil {
 			return err
 		}
 		return flowTotals(tx, product, &totals)
@@ -48,6 +51,12 @@ func orderTotals(tx *gorm.DB, product string, t *port.BookTotals) error {
 		AND (o.status = ? OR (o.status = ? AND o.from_birth = 0))
 		AND NOT EXISTS (SELECT 1 FROM stock_flow f WHERE f.order_id = o.id AND f.op_type = ?)`,
 		product, domain.OrderConfirmed, domain.OrderCancelled, opSale).Row().Scan(&t.OrphanOrders)
+}
+
+func changeTotals(tx *gorm.DB, product string, t *port.BookTotals) error {
+	return tx.Raw(`SELECT COALESCE(SUM(CASE WHEN status = ? THEN quantity END), 0), COALESCE(SUM(CASE WHEN status = ? THEN quantity END), 0),
+		COUNT(CASE WHEN gate_told = 0 THEN 1 END) FROM stock_changes WHERE product_id = ?`,
+		domain.OrderAdded, domain.OrderConfirmed, product).Row().Scan(&t.AddedUnits, &t.WithdrawnUnits, &t.UntoldChanges)
 }
 
 func flowTotals(tx *gorm.DB, product string, t *port.BookTotals) error {

@@ -90,10 +90,15 @@ func rowsAfter(db *gorm.DB, product string, after port.RowCursor, limit int) ([]
 			return nil, after, err
 		}
 	}
+	page := func() *gorm.DB {
+		return db.Where("product_id = ? AND stock_version >= ? AND (stock_version > ? OR id > ?)",
+			product, after.Version, after.Version, from).Order("stock_version, id").Limit(pageOf(limit))
+	}
 	var rows []orderRow
-	err := db.Where("product_id = ? AND stock_version >= ? AND (stock_version > ? OR id > ?)",
-		product, after.Version, after.Version, from).
-		Order("stock_version, id").Limit(pageOf(limit)).Find(&rows).Error
+	if err := page().Find(&rows).Error; err != nil {
+		return nil, after, err
+	}
+	rows, err := withChanges(rows, page(), byVersion, pageOf(limit))
 	if err != nil || len(rows) == 0 {
 		return nil, after, err
 	}
@@ -159,9 +164,14 @@ func (l lockedStock) Fates(keys []domain.Key) ([]domain.Order, error) {
 
 // Untold walks the product's own index: the outbox's may be long with other products' rows.
 func (l lockedStock) Untold(limit int) ([]domain.Order, error) {
+	untold := func() *gorm.DB {
+		return l.tx.Where("product_id = ? AND gate_told = 0", l.stock.Product()).Order("stock_version, id").Limit(pageOf(limit))
+	}
 	var rows []orderRow
-	err := l.tx.Where("product_id = ? AND gate_told = 0", l.stock.Product()).
-		Order("stock_version, id").Limit(pageOf(limit)).Find(&rows).Error
+	if err := untold().Find(&rows).Error; err != nil {
+		return nil, translate(err)
+	}
+	rows, err := withChanges(rows, untold(), byVersion, pageOf(limit))
 	if err != nil {
 		return nil, translate(err)
 	}

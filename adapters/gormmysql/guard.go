@@ -20,6 +20,7 @@ type taking struct {
 	product string
 	version int64 // that the stock row must still have
 	units   int64
+	offSale int64 // those of the units that are withdrawn: they go off the total, too
 }
 
 // takings sums the confirmed rows, in product order.
@@ -33,6 +34,9 @@ func (g *group) takings() []taking {
 			sums = append(sums, taking{product: r.Product, version: g.stocks[r.Product].Version})
 		}
 		sums[len(sums)-1].units += r.Quantity
+		if r.isChange() {
+			sums[len(sums)-1].offSale += r.Quantity
+		}
 	}
 	return sums
 }
@@ -67,20 +71,19 @@ func (g *group) takeUnits() error {
 func (g *group) take(sums []taking) (bool, error) {
 	var changed int64
 	for chunk := range slices.Chunk(sums, keysMax) {
-		var amount, guard strings.Builder
-		var amounts, guards []any
+		var guard strings.Builder
+		var guards []any
 		for i, t := range chunk {
-			amount.WriteString(" WHEN ? THEN ?")
-			amounts = append(amounts, t.product, t.units)
 			if i > 0 {
 				guard.WriteString(" OR ")
 			}
 			guard.WriteString("(product_id = ? AND version = ? AND stock >= ?)")
 			guards = append(guards, t.product, t.version, t.units)
 		}
-		set := "stock = stock - CASE product_id" + amount.String() + " END"
-		if len(chunk) == 1 {
-			set, amounts = "stock = stock - ?", []any{chunk[0].units}
+		set, amounts := lessening("stock", chunk, func(t taking) int64 { return t.units })
+		if slices.ContainsFunc(chunk, func(t taking) bool { return t.offSale > 0 }) {
+			total, off := lessening("total", chunk, func(t taking) int64 { return t.offSale })
+			set, amounts = set+", "+total, append(amounts, off...)
 		}
 		args := append(append(amounts, g.store.dialect.now()), guards...)
 		done := g.tx.Exec("UPDATE product_stock SET "+set+", version = version + 1, updated_at = ? WHERE "+guard.String(), args...)
@@ -90,6 +93,19 @@ func (g *group) take(sums []taking) (bool, error) {
 		changed += done.RowsAffected
 	}
 	return changed == int64(len(sums)), nil
+}
+
+// lessening takes an amount of each product's own off a column.
+func lessening(column string, takings []taking, amount func(taking) int64) (set string, args []any) {
+	if len(takings) == 1 {
+		return column + " = " + column + " - ?", []any{amount(takings[0])}
+	}
+	var cases strings.Builder
+	for _, t := range takings {
+		cases.WriteString(" WHEN ? THEN ?")
+		args = append(args, t.product, amount(t))
+	}
+	return column + " = " + column + " - CASE product_id" + cases.String() + " END", args
 }
 
 // takeUnitsLocked decides again with the stock rows locked, so that nothing can move any more and the
@@ -143,7 +159,7 @@ func (g *group) rejectBeyond() error {
 	for product, s := range g.stocks {
 		left[product] = s.Stock
 	}
-	var rejected []binaryID
+	var rejected []*orderRow
 	for _, i := range order {
 		r := &g.rows[i]
 		if r.Quantity <= left[r.Product] {
@@ -151,22 +167,42 @@ func (g *group) rejectBeyond() error {
 			continue
 		}
 		r.Status = domain.OrderRejected
-		rejected = append(rejected, r.ID)
+		rejected = append(rejected, r)
 		g.suspects = append(g.suspects, r.Product)
 	}
 	slices.Sort(g.suspects)
 	g.suspects = slices.Compact(g.suspects)
-	for chunk := range slices.Chunk(rejected, idsMax) {
-		err := g.tx.Table("orders").Where("id IN ?", chunk).
-			Update("status", domain.OrderRejected).Error
-		if err != nil {
-			return err
-		}
+	changes, orders := split(rejected, (*orderRow).isChange)
+	if err := g.update("stock_changes", idsOf(changes), "status", domain.OrderRejected); err != nil {
+		return err
+	}
+	if err := g.update("orders", idsOf(orders), "status", domain.OrderRejected); err != nil {
+		return err
+	}
+	for chunk := range slices.Chunk(idsOf(orders), idsMax) {
 		if err := g.tx.Where("order_id IN ? AND op_type = ?", chunk, opSale).Delete(&flowRow{}).Error; err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// update sets a column of rows that are named one by one.
+func (g *group) update(table string, ids []binaryID, column string, value any) error {
+	for chunk := range slices.Chunk(ids, idsMax) {
+		if err := g.tx.Table(table).Where("id IN ?", chunk).Update(column, value).Error; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func idsOf(rows []*orderRow) []binaryID {
+	ids := make([]binaryID, len(rows))
+	for i, r := range rows {
+		ids[i] = r.ID
+	}
+	return ids
 }
 
 // stampVersions gives my rows the version that the update under the lock is going to make. Rows are named one
@@ -180,28 +216,29 @@ func (g *group) stampVersions() error {
 	for _, t := range g.takings() {
 		version[t.product]++
 	}
-	stale := map[string][]binaryID{}
+	stale := map[string][]*orderRow{}
 	for i := range g.rows {
 		if r := &g.rows[i]; r.StockVersion != version[r.Product] {
 			r.StockVersion = version[r.Product]
-			stale[r.Product] = append(stale[r.Product], r.ID)
+			stale[r.Product] = append(stale[r.Product], r)
 		}
 	}
 	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(stale)), keysMax) {
 		var set strings.Builder
 		var args []any
-		var ids []binaryID
+		var rows []*orderRow
 		for _, product := range chunk {
 			set.WriteString(" WHEN ? THEN ?")
 			args = append(args, product, version[product])
-			ids = append(ids, stale[product]...)
+			rows = append(rows, stale[product]...)
 		}
-		for some := range slices.Chunk(ids, idsMax) {
-			err := g.tx.Table("orders").Where("id IN ?", some).
-				Update("stock_version", gorm.Expr("CASE product_id"+set.String()+" END", args...)).Error
-			if err != nil {
-				return err
-			}
+		to := gorm.Expr("CASE product_id"+set.String()+" END", args...)
+		changes, orders := split(rows, (*orderRow).isChange)
+		if err := g.update("stock_changes", idsOf(changes), "stock_version", to); err != nil {
+			return err
+		}
+		if err := g.update("orders", idsOf(orders), "stock_version", to); err != nil {
+			return err
 		}
 	}
 	return nil

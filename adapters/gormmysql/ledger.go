@@ -34,7 +34,11 @@ func fatesInOrder(db *gorm.DB, keys []domain.Key) ([]domain.Order, error) {
 // that made an insert of ours wait is seen here.
 func fates(db *gorm.DB, keys []domain.Key) (map[domain.Key]domain.Order, error) {
 	found := make(map[domain.Key]domain.Order, len(keys))
-	for chunk := range slices.Chunk(keys, keysMax) {
+	changes, buyers := split(keys, domain.Key.IsChange)
+	if err := changeFates(db, changes, found); err != nil {
+		return nil, err
+	}
+	for chunk := range slices.Chunk(buyers, keysMax) {
 		var where strings.Builder
 		args := make([]any, 0, 3*len(chunk))
 		for i, k := range chunk {
@@ -87,7 +91,7 @@ func (s *Store) Decide(ctx context.Context, claims []port.FateClaim) ([]domain.O
 		if err != nil {
 			return err
 		}
-		if err := insertNew(tx, rows, s.dialect.insertMax); err != nil {
+		if err := insertRows(tx, rows, s.dialect.insertMax); err != nil {
 			return err
 		}
 		orders, err = fatesInOrder(tx, keys)
@@ -157,8 +161,14 @@ func (s *Store) Untold(ctx context.Context, age time.Duration, after string, lim
 		}
 	}
 	var rows []orderRow
-	err := s.read(ctx).Where("gate_told = 0 AND id > ? AND updated_at <= ?", from, s.dialect.after(-age)).
-		Order("id").Limit(pageOf(limit)).Find(&rows).Error
+	untold := func() *gorm.DB {
+		return s.read(ctx).Where("gate_told = 0 AND id > ? AND updated_at <= ?", from, s.dialect.after(-age)).
+			Order("id").Limit(pageOf(limit))
+	}
+	if err := untold().Find(&rows).Error; err != nil {
+		return nil, translate(err)
+	}
+	rows, err := withChanges(rows, untold(), byID, pageOf(limit))
 	if err != nil {
 		return nil, translate(err)
 	}
@@ -176,6 +186,14 @@ func (s *Store) MarkTold(ctx context.Context, orders []domain.Order) error {
 // markTold names rows by id and fate: a fate that has changed since stays untold. It asks for nothing else,
 // so that the primary key is the only way and ids are locked in one order.
 func markTold(tx *gorm.DB, orders []domain.Order) error {
+	changes, purchases := split(orders, func(o domain.Order) bool { return o.Key().IsChange() })
+	if err := markTableTold(tx, "stock_changes", changes); err != nil {
+		return err
+	}
+	return markTableTold(tx, "orders", purchases)
+}
+
+func markTableTold(tx *gorm.DB, table string, orders []domain.Order) error {
 	byStatus := map[domain.OrderStatus][]binaryID{}
 	for _, o := range orders {
 		id, err := parseID(o.ID())
@@ -184,11 +202,11 @@ func markTold(tx *gorm.DB, orders []domain.Order) error {
 		}
 		byStatus[o.Status()] = append(byStatus[o.Status()], id)
 	}
-	for _, status := range []domain.OrderStatus{domain.OrderConfirmed, domain.OrderCancelled, domain.OrderRejected} {
+	for _, status := range []domain.OrderStatus{domain.OrderConfirmed, domain.OrderCancelled, domain.OrderRejected, domain.OrderAdded} {
 		ids := byStatus[status]
 		slices.SortFunc(ids, func(a, b binaryID) int { return slices.Compare(a[:], b[:]) })
 		for chunk := range slices.Chunk(ids, idsMax) {
-			err := tx.Table("orders").Where("id IN ? AND status = ?", chunk, status).Update("gate_told", true).Error
+			err := tx.Table(table).Where("id IN ? AND status = ?", chunk, status).Update("gate_told", true).Error
 			if err != nil {
 				return err
 			}

@@ -19,6 +19,7 @@ type stockRow struct {
 	Stock       int64            `gorm:"column:stock"`
 	Version     int64            `gorm:"column:version"`
 	Total       int64            `gorm:"column:total"`
+	OpenedWith  int64            `gorm:"column:opened_with"`
 	Epoch       int64            `gorm:"column:epoch"`
 	State       domain.SaleState `gorm:"column:state"`
 	Reason      string           `gorm:"column:reason"`
@@ -87,7 +88,7 @@ type orderRow struct {
 func (orderRow) TableName() string { return "orders" }
 
 func (r *orderRow) order() (domain.Order, error) {
-	key, err := domain.NewKey(r.Product, r.User, r.Token)
+	key, err := domain.StoredKey(r.Product, r.User, r.Token)
 	if err != nil {
 		return domain.Order{}, damaged("order", r.ID.String(), err)
 	}

@@ -28,6 +28,7 @@ const (
 
 var (
 	_ port.Ledger      = (*Store)(nil)
+	_ port.Changes     = (*Store)(nil)
 	_ port.Outbox      = (*Store)(nil)
 	_ port.Catalog     = (*Store)(nil)
 	_ port.Epochs      = (*Store)(nil)

@@ -24,6 +24,10 @@
 // for Check, and takes no tells: a tell that came between the page of rows that a rebuild
 // read and the write-back of that page would be acknowledged and then overwritten.
 //
+// A stock change has its flow beside the buyers', under a user that no buyer can be. A withdrawal takes
+// its units by Adopt; an addition's flow is written, settled, by the Tell that counts it, and that
+// flow is what keeps it from being counted again.
+//
 // An adoption whose key already holds another quantity waits: the flow's own message decides
 // the row, and rejecting the key would take the order from a buyer who was told "accepted".
 //

@@ -1,6 +1,7 @@
 package redislua
 
-// keys spells every key. The braces are Redis' hash tag; no id can hold one.
+// keys spells every key. The braces are Redis' hash tag; no id can hold one. Stock changes are flows of
+// domain.ChangeUser.
 type keys struct{ prefix string }
 
 func (k keys) stock(product string) string { return k.prefix + ":{" + product + "}:stock" }

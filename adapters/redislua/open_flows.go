@@ -100,7 +100,7 @@ func memberKey(product, member string) (domain.Key, error) {
 	if !ok {
 		return domain.Key{}, fmt.Errorf("redislua: the open set of %s holds a member without a token", product)
 	}
-	return domain.NewKey(product, user, token)
+	return domain.StoredKey(product, user, token)
 }
 
 // read runs commands that change nothing in one pipeline, twice if need be: the driver does not retry.

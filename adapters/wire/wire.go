@@ -41,7 +41,7 @@ type section struct {
 }
 
 type flow struct {
-	User     string `json:"u"`
+	User     string `json:"u,omitempty"` // none in a withdrawal
 	Token    string `json:"t"`
 	Quantity int64  `json:"q"`
 	Attempt  string `json:"a,omitempty"`
@@ -87,6 +87,9 @@ func plainMessage(batch domain.Batch) (message, error) {
 		return message{}, refused("in the plain form holds one deduction", nil)
 	}
 	item := batch.Items[0]
+	if item.Key.IsChange() {
+		return message{}, refused("in the plain form holds no withdrawal", nil)
+	}
 	product, user, token := item.Key.Product(), item.Key.User(), item.Key.Token()
 	return message{Product: &product, User: &user, Token: &token, Quantity: &item.Quantity}, nil
 }
@@ -106,8 +109,12 @@ func sectionsOf(items []domain.Deduction) []section {
 			at[p] = i
 			sections = append(sections, section{Product: p.product, Epoch: p.epoch})
 		}
+		user := item.Key.User()
+		if item.Key.IsChange() {
+			user = ""
+		}
 		sections[i].Flows = append(sections[i].Flows, flow{
-			User: item.Key.User(), Token: item.Key.Token(), Quantity: item.Quantity,
+			User: user, Token: item.Key.Token(), Quantity: item.Quantity,
 			Attempt: item.Attempt, Sequence: item.Sequence, Millis: item.At.UnixMilli(),
 		})
 	}
@@ -161,7 +168,7 @@ func (m message) own() (domain.Batch, error) {
 	batch := domain.Batch{ID: m.ID, Kind: kind}
 	for _, s := range m.Sections {
 		for _, f := range s.Flows {
-			item, err := deductionOf(s, f)
+			item, err := deductionOf(kind, s, f)
 			if err != nil {
 				return domain.Batch{}, err
 			}
@@ -171,14 +178,25 @@ func (m message) own() (domain.Batch, error) {
 	return batch, checkEnvelope(batch)
 }
 
-func deductionOf(s section, f flow) (domain.Deduction, error) {
-	key, err := domain.NewKey(s.Product, f.User, f.Token)
+func deductionOf(kind domain.BatchKind, s section, f flow) (domain.Deduction, error) {
+	key, err := keyOf(kind, s, f)
 	if err != nil {
 		return domain.Deduction{}, err
 	}
 	item := domain.Deduction{Key: key, Quantity: f.Quantity, Epoch: s.Epoch, Sequence: f.Sequence,
 		Attempt: f.Attempt, At: time.UnixMilli(f.Millis).UTC()}
 	return item, checkItem(item)
+}
+
+// keyOf gives a flow the key that its kind calls for: a purchase names its buyer, a withdrawal nobody.
+func keyOf(kind domain.BatchKind, s section, f flow) (domain.Key, error) {
+	switch {
+	case kind != domain.BatchWithdraw:
+		return domain.NewKey(s.Product, f.User, f.Token)
+	case f.User != "":
+		return domain.Key{}, refused("names the buyer of a withdrawal", nil)
+	}
+	return domain.ChangeKey(s.Product, f.Token)
 }
 
 func checkEnvelope(batch domain.Batch) error {
@@ -189,6 +207,11 @@ func checkEnvelope(batch domain.Batch) error {
 	case domain.BatchDeduct, domain.BatchWithdraw:
 		if len(batch.Items) == 0 {
 			return refused("holds nothing", nil)
+		}
+		for _, item := range batch.Items {
+			if item.Kind() != batch.Kind {
+				return refused("holds what is not of its kind", nil)
+			}
 		}
 	case domain.BatchBarrier, domain.BatchWarmup:
 		if len(batch.Items) > 0 {

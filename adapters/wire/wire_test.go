@@ -45,6 +45,31 @@ func TestOwnFormComesBackGroupedByProductAndEpoch(t *testing.T) {
 	}
 }
 
+func withdrawal(t testing.TB, product, token string, quantity int64) domain.Deduction {
+	t.Helper()
+	key, err := domain.ChangeKey(product, token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return domain.Deduction{Key: key, Quantity: quantity, Epoch: 3, Sequence: 18, Attempt: "a-2", At: time.UnixMilli(1764633600123).UTC()}
+}
+
+func TestAWithdrawalComesBackAndNamesNoUser(t *testing.T) {
+	t.Parallel()
+	want := domain.Batch{ID: "b1", Kind: domain.BatchWithdraw, Items: []domain.Deduction{withdrawal(t, "p1", "k1", 5), withdrawal(t, "p1", "k2", 1)}}
+	body, err := wire.Encode(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(body); strings.Contains(text, domain.ChangeUser) || strings.Contains(text, `"u"`) {
+		t.Errorf("wrote %s", text)
+	}
+	got, err := wire.Decode(body)
+	if err != nil || got.Kind != want.Kind || len(got.Items) != 2 || got.Items[0] != want.Items[0] || got.Items[1] != want.Items[1] {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+}
+
 func TestPlainFormComesBack(t *testing.T) {
 	t.Parallel()
 	got, err := wire.Decode([]byte(`{"productId":"p1","uid":"u1","token":"t1","quantity":2}`))
@@ -101,8 +126,14 @@ func hostile() map[string]string {
 		"no version":     `{"kind":"deduct","id":"b","sections":[]}`, "version 2": `{"v":2,"kind":"barrier","id":"b"}`,
 		"unknown kind": `{"v":1,"kind":"gift","id":"b"}`, "no id": `{"v":1,"kind":"barrier"}`,
 		"empty deduct": `{"v":1,"kind":"deduct","id":"b","sections":[]}`, "null sections": `{"v":1,"kind":"deduct","id":"b","sections":null}`,
-		"barrier with items": strings.Replace(own(`{"u":"u","t":"t","q":1,"a":"a","s":1,"m":1}`), "deduct", "barrier", 1),
-		"null flow":          own("null"), "empty flow": own("{}"),
+		"barrier with items":    strings.Replace(own(`{"u":"u","t":"t","q":1,"a":"a","s":1,"m":1}`), "deduct", "barrier", 1),
+		"reserved user":         own(`{"u":"+stock","t":"t","q":1,"a":"a","s":1,"m":1}`),
+		"no user":               own(`{"t":"t","q":1,"a":"a","s":1,"m":1}`),
+		"reserved user, plain":  `{"productId":"p","uid":"+stock","token":"t","quantity":1}`,
+		"withdrawal of a buyer": strings.Replace(own(`{"u":"u","t":"t","q":1,"a":"a","s":1,"m":1}`), "deduct", "withdraw", 1),
+		"empty withdraw":        `{"v":1,"kind":"withdraw","id":"b","sections":[]}`,
+		"negative withdrawal":   strings.Replace(own(`{"t":"t","q":-1,"a":"a","s":1,"m":1}`), "deduct", "withdraw", 1),
+		"null flow":             own("null"), "empty flow": own("{}"),
 		"negative sequence": own(`{"u":"u","t":"t","q":1,"a":"a","s":-1,"m":1}`),
 		"negative time":     own(`{"u":"u","t":"t","q":1,"a":"a","s":1,"m":-1}`),
 		"time beyond":       own(`{"u":"u","t":"t","q":1,"a":"a","s":1,"m":9223372036854775807}`),
@@ -139,7 +170,10 @@ func TestBatchesThatDecodeWouldRefuseAreNotWritten(t *testing.T) {
 		"no kind": {ID: "b", Items: []domain.Deduction{good}}, "no id": {Kind: domain.BatchDeduct, Items: []domain.Deduction{good}},
 		"no items": {ID: "b", Kind: domain.BatchDeduct}, "no key": {ID: "b", Kind: domain.BatchDeduct, Items: []domain.Deduction{{Quantity: 1}}},
 		"zero": {ID: "b", Kind: domain.BatchDeduct, Items: []domain.Deduction{zero}}, "too long": {ID: "b", Kind: domain.BatchDeduct, Items: many},
-		"plain pair": {Kind: domain.BatchDeduct, Plain: true, Items: many[:2]},
+		"purchase to withdraw": {ID: "b", Kind: domain.BatchWithdraw, Items: []domain.Deduction{good}},
+		"withdrawal to deduct": {ID: "b", Kind: domain.BatchDeduct, Items: []domain.Deduction{good, withdrawal(t, "p", "k", 1)}},
+		"plain withdrawal":     {Kind: domain.BatchDeduct, Plain: true, Items: []domain.Deduction{withdrawal(t, "p", "k", 1)}},
+		"plain pair":           {Kind: domain.BatchDeduct, Plain: true, Items: many[:2]},
 	} {
 		if body, err := wire.Encode(batch); !errors.Is(err, domain.ErrInvalidRequest) {
 			t.Errorf("%s: wrote %d bytes, error %v", name, len(body), err)
@@ -181,6 +215,7 @@ func FuzzDecode(f *testing.F) {
 		}
 	}
 	f.Add([]byte(`{"v":1,"kind":"deduct","id":"b","sections":[{"product":"p","epoch":1,"flows":[{"u":"u","t":"t","q":1,"a":"a","s":1,"m":1}]}]}`))
+	f.Add([]byte(`{"v":1,"kind":"withdraw","id":"b","sections":[{"product":"p","epoch":1,"flows":[{"t":"t","q":1,"a":"a","s":1,"m":1}]}]}`))
 	f.Add([]byte(`{"productId":"p","uid":"u","token":"t","quantity":1}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		batch, err := wire.Decode(body)

@@ -57,7 +57,8 @@ type FateClaim struct {
 type Ledger interface {
 	// Apply writes, in one transaction, an order and a stock flow for each item that has no row
 	// and takes the units of exactly those from the stock, under a version lock and a guard
-	// against going below zero. Orders that the guard refuses are written rejected. Items of
+	// against going below zero. Orders that the guard refuses are written rejected. An item whose
+	// key is a stock change's is a withdrawal: no stock flow, and its units go off the total, too. Items of
 	// one key after the first meet its row. Conflicts are tried again a bounded number of times.
 	Apply(ctx context.Context, items []ApplyItem) (ApplyResult, error)
 

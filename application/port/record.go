@@ -102,6 +102,10 @@ type BookTotals struct {
 	CancelledOrders int64
 	RejectedOrders  int64
 	UntoldOrders    int64
+	OpenedWith      int64 // put on sale at the start
+	AddedUnits      int64 // by stock changes
+	WithdrawnUnits  int64
+	UntoldChanges   int64
 	OrphanOrders    int64 // orders that took units and have no flow row
 	OrphanFlows     int64 // flow rows without an order
 	DoubleFlows     int64 // orders with more than one deduct flow

@@ -3,7 +3,8 @@ CREATE TABLE IF NOT EXISTS product_stock (
   product_id VARBINARY(64) NOT NULL,
   stock BIGINT NOT NULL,
   version BIGINT NOT NULL,
-  total BIGINT NOT NULL,
+  total BIGINT NOT NULL COMMENT 'put on sale, stock changes included',
+  opened_with BIGINT NOT NULL COMMENT 'total at the start',
   epoch BIGINT NOT NULL,
   state TINYINT NOT NULL COMMENT '1 open, 2 suspended, 3 damaged',
   reason VARCHAR(500) NOT NULL,
@@ -63,17 +64,20 @@ CREATE TABLE IF NOT EXISTS stock_changes (
   id BINARY(16) NOT NULL,
   product_id VARBINARY(64) NOT NULL,
   idempotency_key VARBINARY(64) NOT NULL,
-  delta BIGINT NOT NULL,
+  quantity BIGINT NOT NULL COMMENT 'units, always positive; status gives the direction',
+  status TINYINT NOT NULL COMMENT '1 withdrawn, 2 cancelled and 3 rejected: a withdrawal that took nothing, 4 added',
+  epoch BIGINT NOT NULL COMMENT 'with sequence and attempt: of the flow of a withdrawal',
+  sequence BIGINT NOT NULL,
   stock_version BIGINT NOT NULL,
-  status TINYINT NOT NULL,
+  attempt VARBINARY(64) NOT NULL,
   gate_told TINYINT NOT NULL,
-  actor VARCHAR(64) NOT NULL,
-  reason VARCHAR(500) NOT NULL,
   created_at DATETIME(3) NOT NULL,
   updated_at DATETIME(3) NOT NULL,
   PRIMARY KEY (id),
   UNIQUE KEY stock_changes_key (product_id, idempotency_key),
-  KEY stock_changes_untold (gate_told, id)
+  KEY stock_changes_version (product_id, stock_version, id),
+  KEY stock_changes_untold (gate_told, id),
+  CONSTRAINT stock_changes_quantity CHECK (quantity > 0)
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin;
 
 -- +goose Down

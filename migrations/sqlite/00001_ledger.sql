@@ -3,7 +3,8 @@ CREATE TABLE IF NOT EXISTS product_stock (
   product_id TEXT NOT NULL,
   stock INTEGER NOT NULL,
   version INTEGER NOT NULL,
-  total INTEGER NOT NULL,
+  total INTEGER NOT NULL, -- put on sale, stock changes included
+  opened_with INTEGER NOT NULL, -- total at the start
   epoch INTEGER NOT NULL,
   state INTEGER NOT NULL, -- 1 open, 2 suspended, 3 damaged
   reason TEXT NOT NULL,
@@ -65,17 +66,21 @@ CREATE TABLE IF NOT EXISTS stock_changes (
   id BLOB NOT NULL,
   product_id TEXT NOT NULL,
   idempotency_key TEXT NOT NULL,
-  delta INTEGER NOT NULL,
+  quantity INTEGER NOT NULL, -- units, always positive; status gives the direction
+  status INTEGER NOT NULL, -- 1 withdrawn, 2 cancelled and 3 rejected: a withdrawal that took nothing, 4 added
+  epoch INTEGER NOT NULL, -- with sequence and attempt: of the flow of a withdrawal
+  sequence INTEGER NOT NULL,
   stock_version INTEGER NOT NULL,
-  status INTEGER NOT NULL,
+  attempt TEXT NOT NULL,
   gate_told INTEGER NOT NULL,
-  actor TEXT NOT NULL,
-  reason TEXT NOT NULL,
   created_at TEXT NOT NULL,
   updated_at TEXT NOT NULL,
-  PRIMARY KEY (id)
+  PRIMARY KEY (id),
+  CONSTRAINT stock_changes_quantity CHECK (quantity > 0),
+  CONSTRAINT stock_changes_lengths CHECK (octet_length(product_id) <= 64 AND octet_length(idempotency_key) <= 64 AND octet_length(attempt) <= 64)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX IF NOT EXISTS stock_changes_key ON stock_changes (product_id, idempotency_key);
+CREATE INDEX IF NOT EXISTS stock_changes_version ON stock_changes (product_id, stock_version, id);
 CREATE INDEX IF NOT EXISTS stock_changes_untold ON stock_changes (gate_told, id);
 
 -- +goose Down

@@ -70,6 +70,11 @@ func RunGate(t *testing.T, fixture GateFixture) {
 		"an own flow that is missing is noticed":                 gateMissesOwnFlow,
 		"terms follow their revision":                            gateTakesTerms,
 		"shut stops buyers and not repeats":                      gateShuts,
+		"an addition is counted once, whatever is told when":     gateAdditions,
+		"additions told in any order and again":                  gateAdditionsShuffled,
+		"a withdrawal takes what is left, and no more":           gateWithdrawal,
+		"withdrawals beside 200 buyers":                          gateWithdrawalsBesideBuyers,
+		"rows of stock changes are written back":                 gateWritesChangesBack,
 	}
 	for name, run := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -132,7 +137,7 @@ func viewOf(w *gateWorld, gate GatePorts, product string) port.GateView {
 
 func (w *gateWorld) key(user, token string) domain.Key {
 	w.Helper()
-	key, err := domain.NewKey(w.product, user, token)
+	key, err := domain.StoredKey(w.product, user, token)
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -42,7 +42,7 @@ var differentialOutcomes = []string{
 	"deduct rewound", "deduct not loaded", "deduct repeat", "deduct conflict", "deduct refused", "deduct not ready",
 	"deduct closed", "deduct limit", "deduct not enough", "deduct accepted",
 	"adopt wait", "adopt held", "adopt no room", "adopt refused",
-	"tell not now", "tell done", "tell suspect",
+	"tell not now", "tell done", "tell suspect", "tell added done", "tell added suspect",
 	"check readable", "check unreadable", "page", "page empty", "view rewound", "view sound",
 	"prepare done", "prepare refused", "write-back done", "write-back refused", "rebuild done", "rebuild refused",
 	"open done", "open refused", "terms done", "terms refused",
@@ -144,11 +144,35 @@ func (d *differential) met(outcome string) { d.outcomes[outcome]++ }
 
 // key is one of few, which change slowly: most collide, and some are new.
 func (d *differential) key(product string) domain.Key {
+	if d.rng.IntN(5) == 0 {
+		return d.changeKey(product)
+	}
+	return d.buyerKey(product)
+}
+
+func (d *differential) buyerKey(product string) domain.Key {
 	key, err := domain.NewKey(product, fmt.Sprintf("u%d", d.rng.IntN(3)), fmt.Sprintf("t%d", d.done/60+d.rng.IntN(5)))
 	if err != nil {
 		d.Fatal(err)
 	}
 	return key
+}
+
+// changeKey is one of few stock changes.
+func (d *differential) changeKey(product string) domain.Key {
+	key, err := domain.ChangeKey(product, fmt.Sprintf("t%d", d.done/60+d.rng.IntN(5)))
+	if err != nil {
+		d.Fatal(err)
+	}
+	return key
+}
+
+// status is one that a row of the key may have.
+func (d *differential) status(key domain.Key) domain.OrderStatus {
+	if key.IsChange() && d.rng.IntN(2) == 0 {
+		return domain.OrderAdded
+	}
+	return domain.OrderStatus(1 + d.rng.IntN(3))
 }
 
 // anyProduct is mostly the product, and sometimes another: batches mix.
@@ -181,7 +205,7 @@ func showFlow(f domain.Flow) string {
 func (d *differential) deduct(product string) {
 	items := make([]port.DeductItem, 1+d.rng.IntN(4))
 	for i := range items {
-		key := d.key(d.anyProduct(product))
+		key := d.buyerKey(d.anyProduct(product))
 		items[i] = deductItem(d, key.Product(), key.User(), key.Token(), d.quantity(), d.attempt())
 	}
 	names := map[port.DeductOutcome]string{port.DeductRewound: "rewound", port.DeductNotLoaded: "not loaded",
@@ -225,7 +249,8 @@ func (d *differential) tell(product string) {
 	fates := make([]domain.Fate, 1+d.rng.IntN(3))
 	for i := range fates {
 		p := d.anyProduct(product)
-		fates[i] = domain.Fate{Key: d.key(p), Quantity: d.quantity(), Status: domain.OrderStatus(1 + d.rng.IntN(3)),
+		key := d.key(p)
+		fates[i] = domain.Fate{Key: key, Quantity: d.quantity(), Status: d.status(key),
 			FromBirth: d.rng.IntN(2) == 0, Epoch: int64(d.rng.IntN(5)), Sequence: int64(d.rng.IntN(100)),
 			StockVersion: max(0, d.look(p).BaseVersion+int64(d.rng.IntN(5))-2), At: d.now}
 	}
@@ -235,8 +260,11 @@ func (d *differential) tell(product string) {
 		outcomes = g.Tell(d.Context(), fates)
 		return fmt.Sprintf("%d", outcomes)
 	})
-	for _, o := range outcomes {
+	for i, o := range outcomes {
 		d.met("tell " + names[o])
+		if fates[i].Status == domain.OrderAdded {
+			d.met("tell added " + names[o])
+		}
 	}
 }
 
@@ -340,8 +368,8 @@ func (d *differential) prepare(product string) {
 func (d *differential) writeBack(product string, epoch int64) {
 	rows := make([]domain.Order, d.rng.IntN(4))
 	for i := range rows {
-		order, err := domain.NewOrder(domain.OrderFields{Key: d.key(product), Quantity: d.quantity(),
-			Status: domain.OrderStatus(1 + d.rng.IntN(3)), Epoch: int64(d.rng.IntN(4)), Sequence: int64(d.rng.IntN(50)),
+		key := d.key(product)
+		order, err := domain.NewOrder(domain.OrderFields{Key: key, Quantity: d.quantity(), Status: d.status(key), Epoch: int64(d.rng.IntN(4)), Sequence: int64(d.rng.IntN(50)),
 			Attempt: d.attempt(), CreatedAt: d.now})
 		if err != nil {
 			d.Fatal(err)

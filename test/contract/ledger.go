@@ -14,6 +14,7 @@ import (
 // LedgerStore is everything that a ledger adapter is asked to be.
 type LedgerStore interface { //nolint:interfacebloat // one store serves all of them
 	port.Ledger
+	port.Changes
 	port.Outbox
 	port.Catalog
 	port.Epochs
@@ -32,7 +33,7 @@ type LedgerSuite struct {
 
 // RunLedger runs the contract of all ports of LedgerStore.
 func RunLedger(t *testing.T, suite LedgerSuite) {
-	for _, group := range [][]ledgerTest{applyCases, fateCases, epochCases, recordCases} {
+	for _, group := range [][]ledgerTest{applyCases, fateCases, changeCases, epochCases, recordCases} {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()

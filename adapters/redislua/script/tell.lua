@@ -1,8 +1,8 @@
 -- tell moves flows as the settling table says, and keeps the highest stock version told.
 --
 -- KEYS  4… flow hash of each fate's user
--- ARGV  6… per fate: user, token, quantity, status (confirmed, cancelled, voided = cancelled from birth, rejected),
---       stock version, epoch and sequence of the flow, milliseconds
+-- ARGV  6… per fate: user, token, quantity, status (confirmed, cancelled, voided = cancelled from birth, rejected,
+--       added = a stock change that put units on sale), stock version, epoch and sequence of the flow, milliseconds
 -- Reply head, then per fate, if the state is O or S: D done, X done and the gate has been proved wrong
 -- Error INVALID quantity or number: no fate of the call was taken.
 for i = 1, #KEYS - 3 do
@@ -34,6 +34,9 @@ local function move(status, letter, newer, quantity)
     if letter == 'D' then return 'T', quantity, false end
     if letter == 'S' then return 'S', 0, true end
     if letter == '-' then return 'T', 0, false end
+  elseif status == 'added' then
+    if letter == '-' then return 'S', newer and quantity or 0, false end
+    return letter, 0, letter ~= 'S'
   end
   return letter, 0, false
 end
