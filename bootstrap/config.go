@@ -57,13 +57,18 @@ type AuthConfig struct {
 	Audience string `koanf:"audience"`
 }
 
-// RedisConfig names the gate's servers: one address, a cluster's, or a sentinel's with its master.
+// RedisConfig names the gate's servers: one address, several of a cluster, or sentinels' with their
+// name of the master.
 type RedisConfig struct {
 	Addrs        []string `koanf:"addrs"`
 	Master       string   `koanf:"master"`
 	Username     string   `koanf:"username"`
 	Password     Secret   `koanf:"password"`
 	PasswordFile string   `koanf:"password_file"`
+
+	SentinelUsername     string `koanf:"sentinel_username"`
+	SentinelPassword     Secret `koanf:"sentinel_password"`
+	SentinelPasswordFile string `koanf:"sentinel_password_file"`
 }
 
 // RocketMQConfig names the broker. The check times are the broker's own transactionTimeOut and
@@ -266,6 +271,7 @@ func (c *Config) readSecretFiles() error {
 	}{
 		{"auth.key", &c.Auth.Key, c.Auth.KeyFile},
 		{"redis.password", &c.Redis.Password, c.Redis.PasswordFile},
+		{"redis.sentinel_password", &c.Redis.SentinelPassword, c.Redis.SentinelPasswordFile},
 		{"rocketmq.secret_key", &c.RocketMQ.SecretKey, c.RocketMQ.SecretKeyFile},
 		{"database.dsn", &c.Database.DSN, c.Database.DSNFile},
 	} {

@@ -48,7 +48,8 @@ func gateModule() fx.Option {
 	return fx.Module("gate", gatePorts(), fx.Provide(
 		func(c Config) redis.UniversalClient {
 			return redislua.NewClient(redislua.ClientConfig{Addrs: c.Redis.Addrs, Master: c.Redis.Master,
-				Username: c.Redis.Username, Password: string(c.Redis.Password)})
+				Username: c.Redis.Username, Password: string(c.Redis.Password),
+				SentinelUsername: c.Redis.SentinelUsername, SentinelPassword: string(c.Redis.SentinelPassword)})
 		},
 		func(client redis.UniversalClient) (*redislua.Gate, error) {
 			return redislua.New(client, redislua.Config{})

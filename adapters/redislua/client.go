@@ -15,8 +15,16 @@ type ClientConfig struct {
 	Master   string
 	Username string
 	Password string
-	TLS      *tls.Config // nil: plain
+
+	SentinelUsername string // of the sentinels themselves
+	SentinelPassword string
+
+	TLS *tls.Config // nil: plain
 }
+
+// clusterLook is how often a cluster's masters are looked up. The driver does not look by itself when a
+// master does not answer, so that a promoted replica would be found after a minute.
+const clusterLook = time.Second
 
 // Options are the driver's settings that the gate relies on.
 func Options(cfg ClientConfig) *redis.UniversalOptions {
@@ -25,7 +33,11 @@ func Options(cfg ClientConfig) *redis.UniversalOptions {
 		MasterName: cfg.Master,
 		Username:   cfg.Username,
 		Password:   cfg.Password,
-		TLSConfig:  cfg.TLS,
+
+		SentinelUsername: cfg.SentinelUsername,
+		SentinelPassword: cfg.SentinelPassword,
+
+		TLSConfig: cfg.TLS,
 
 		// Redis 7.0's access lists cannot allow CLIENT SETINFO.
 		DisableIdentity:          true,
@@ -43,5 +55,11 @@ func Options(cfg ClientConfig) *redis.UniversalOptions {
 
 // NewClient makes a client; it connects when it is first used.
 func NewClient(cfg ClientConfig) redis.UniversalClient {
-	return redis.NewUniversalClient(Options(cfg))
+	options := Options(cfg)
+	if len(cfg.Addrs) > 1 && cfg.Master == "" {
+		cluster := options.Cluster()
+		cluster.ClusterStateReloadInterval = clusterLook
+		return redis.NewClusterClient(cluster)
+	}
+	return redis.NewUniversalClient(options)
 }

@@ -42,6 +42,7 @@
 // The driver retries nothing; this package repeats an interrupted call once. Had the driver
 // retried, a refused connection would no longer prove that nothing ran. Attempts make the
 // repeat harmless. On a cluster the driver has to follow redirections and does retry, so
-// there a refused connection counts as unknown. NOSCRIPT shows inside a pipeline after a
+// there a refused connection counts as unknown. It looks for new masters once a second, since it does not
+// look when an old one stops answering (with its own setting a failover took a minute to be found). NOSCRIPT shows inside a pipeline after a
 // restart, failover or flush: just those calls run again with their text, which loads it.
 package redislua

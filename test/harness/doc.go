@@ -10,6 +10,17 @@
 //   - a test that kills, pauses or restarts a server calls Start for a set of
 //     its own, so that no other test suffers.
 //
+// A Disk is a file system of a test's own, from which the power can be cut. A set of servers that is
+// started with the disk's folder keeps all its data there:
+//
+//	disk := harness.NewDisk(t) // skips where there is no root or no loop device
+//	stack, err := harness.Start(t.Context(), harness.Parts{RocketMQ: true}, disk.Dir)
+//	t.Cleanup(func() { _ = stack.Close() }) // before the disk's own clean-up
+//	…
+//	err = disk.Cut(stack.NameServer, stack.Broker) // every server that lies on it
+//	err = stack.NameServer.Start(ctx)              // each on what was flushed
+//	err = stack.Broker.Start(ctx)
+//
 // Decisions:
 //
 //   - Everything listens on 127.0.0.1 on ports below the range from which the
@@ -21,6 +32,10 @@
 //     and not through the client library: the library ignores the answer to
 //     "create topic", and it has data races that would make `go test -race`
 //     useless for every package that imports this one.
+//   - A power cut is a file system in a file (ext4, loop mount) that is shut down without a flush, with
+//     its servers stopped first: otherwise a handful of answers that were on their way blur the verdict.
+//     It costs about a second.
+//   - Replicas and sentinels promote within a few seconds, so that a test of a failover need not wait.
 //   - A part that is missing is an error which names it and the command that
-//     installs it. Nothing is skipped.
+//     installs it. Nothing is skipped, but for power cuts where no file system may be mounted.
 package harness

@@ -128,7 +128,9 @@ func (s *Server) end(sig syscall.Signal) error {
 	if s.cmd == nil {
 		return nil
 	}
-	_ = s.signal(syscall.SIGCONT) // a stopped process would not hear SIGTERM
+	if sig == syscall.SIGTERM { // which a stopped process would not hear
+		_ = s.signal(syscall.SIGCONT)
+	}
 	if err := s.signal(sig); err != nil {
 		return err
 	}

@@ -28,20 +28,28 @@ type Parts struct {
 	Cluster  bool // a Redis Cluster of three masters
 	MySQL    bool // MariaDB
 	RocketMQ bool // a name server and a broker
+
+	Replicas        int  // of Redis
+	Sentinels       int  // that watch Redis and its replicas as SentinelMaster
+	ClusterReplicas bool // the cluster has one for each master, and promotes it within a few seconds
+	Disk            bool // what NewDisk needs; nothing is started
 }
 
-// All is every part.
-var All = Parts{Redis: true, Cluster: true, MySQL: true, RocketMQ: true}
+// All is every part that is shared by a test run.
+var All = Parts{Redis: true, Cluster: true, MySQL: true, RocketMQ: true, Disk: true}
 
 // Stack is a set of running servers. The handles of parts that were not asked
 // for are nil.
 type Stack struct {
 	Redis      *Server
-	Cluster    []*Server
+	Replicas   []*Server
+	Sentinels  []*Server
+	Cluster    []*Server // masters first, then replicas
 	MySQL      *Server
 	NameServer *Server
 	Broker     *Server
 
+	parts   Parts
 	dir     string // all data and logs; removed by Close
 	mu      sync.Mutex
 	servers []*Server // in the order of their start
@@ -59,7 +67,7 @@ func Start(ctx context.Context, parts Parts, dir string) (*Stack, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Stack{dir: own}
+	s := &Stack{parts: parts, dir: own}
 	if err := enterable(own); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -97,10 +105,15 @@ func (s *Stack) Env() []string {
 	return env
 }
 
-// ClusterAddrs lists host:port of the cluster's masters.
-func (s *Stack) ClusterAddrs() []string {
+// SentinelAddrs lists host:port of the sentinels.
+func (s *Stack) SentinelAddrs() []string { return addrsOf(s.Sentinels) }
+
+// ClusterAddrs lists host:port of the cluster's nodes.
+func (s *Stack) ClusterAddrs() []string { return addrsOf(s.Cluster) }
+
+func addrsOf(servers []*Server) []string {
 	var addrs []string
-	for _, server := range s.Cluster {
+	for _, server := range servers {
 		addrs = append(addrs, server.Addr)
 	}
 	return addrs
