@@ -189,6 +189,22 @@ func (b *books) Decide(_ context.Context, claims []port.FateClaim) ([]domain.Ord
 	return orders, nil
 }
 
+// Cancel implements port.Ledger.
+func (b *books) Cancel(ctx context.Context, claims []port.FateClaim) ([]domain.Order, error) {
+	orders, err := b.Decide(ctx, claims)
+	for i, o := range orders {
+		if o.Status() == domain.OrderConfirmed {
+			b.change(o.Key().Product(), func(s *domain.StockFields) { s.Stock += o.Quantity(); s.Version++ })
+			version := b.stock(o.Key().Product()).Version()
+			b.changeRow(o.Key(), func(f *domain.OrderFields) {
+				f.Status, f.FromBirth, f.GateTold, f.StockVersion = domain.OrderCancelled, false, false, version
+			})
+			orders[i] = must(b.Fates(ctx, []domain.Key{o.Key()}))[0]
+		}
+	}
+	return orders, err
+}
+
 // Untold implements port.Outbox.
 func (b *books) Untold(_ context.Context, age time.Duration, after string, limit int) ([]domain.Order, error) {
 	if err := b.enter("Untold"); err != nil {
@@ -435,6 +451,10 @@ func (b *books) Totals(_ context.Context, product string) (t port.BookTotals, er
 			}
 		case domain.OrderCancelled:
 			t.CancelledOrders++
+			if !row.FromBirth { // its return has a flow row, too
+				t.ReversedOrders++
+				t.FlowRows++
+			}
 		case domain.OrderRejected:
 			t.RejectedOrders++
 		case domain.OrderAbsent:

@@ -27,12 +27,13 @@ func (t teller) tell(ctx context.Context, orders []domain.Order) error {
 		fates[i] = o.Fate()
 	}
 	var told []domain.Order
-	for i, outcome := range t.gate.Tell(ctx, fates) {
-		if outcome == port.TellSuspect {
-			t.suspects.Suspect(orders[i].Key().Product(), "the gate and an order's fate disagree")
+	outcomes := t.gate.Tell(ctx, fates)
+	for i, o := range orders {
+		if outcomes[i] == port.TellSuspect {
+			t.suspects.Suspect(o.Key().Product(), "the gate and an order's fate disagree")
 		}
-		if (outcome == port.TellDone || outcome == port.TellSuspect) && !orders[i].GateTold() {
-			told = append(told, orders[i])
+		if (outcomes[i] == port.TellDone || outcomes[i] == port.TellSuspect) && !o.GateTold() {
+			told = append(told, o)
 		}
 	}
 	if len(told) == 0 {

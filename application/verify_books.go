@@ -137,10 +137,11 @@ func (c *checking) checkTotals(product string, t port.BookTotals) {
 	find(&c.a, t.ConfirmedUnits > t.Stock.Total(), "%d units confirmed of %d put on sale", t.ConfirmedUnits, t.Stock.Total())
 	find(&c.b, t.Stock.Sold() != t.ConfirmedUnits, "put on sale less stock is %d, confirmed orders have %d units", t.Stock.Sold(), t.ConfirmedUnits)
 	find(&c.b, t.Stock.Sold() != t.FlowUnits, "put on sale less stock is %d, stock flows have %d units", t.Stock.Sold(), t.FlowUnits)
-	find(&c.c, t.OrphanOrders != 0, "%d orders took units and have no stock flow", t.OrphanOrders)
+	find(&c.c, t.OrphanOrders != 0, "%d orders took units, or gave them back, and have no stock flow of it", t.OrphanOrders)
 	find(&c.c, t.OrphanFlows != 0, "%d stock flows have no order", t.OrphanFlows)
 	find(&c.c, t.DoubleFlows != 0, "%d orders have more than one stock flow", t.DoubleFlows)
-	find(&c.c, t.CancelledOrders == 0 && t.FlowRows != t.ConfirmedOrders, "%d confirmed orders and %d stock flows", t.ConfirmedOrders, t.FlowRows)
+	find(&c.c, t.FlowRows != t.ConfirmedOrders+2*t.ReversedOrders, "%d confirmed orders, %d that were cancelled later, and %d stock flows",
+		t.ConfirmedOrders, t.ReversedOrders, t.FlowRows)
 }
 
 // checkLive asks whether anything is on its way, and whether it has been for too long.
@@ -204,14 +205,48 @@ func (b *VerifyBooks) checkUntold(ctx context.Context, c *checking, product stri
 	}
 }
 
-// told is what the client of one key was told in the end.
+// told is what the client of one key was told in the end; an answer is empty where it did not ask.
 type told struct {
 	key      domain.Key
 	quantity int64
-	answer   Answer
+	answer   Answer // to the purchase
+	cancel   Answer
 }
 
-// answersOf reduces a journal to one answer for each key, in the journal's order.
+// take adds an entry to what was told.
+func (t *told) take(e JournalEntry) {
+	weight := map[Answer]int{AnswerRefused: 1, AnswerUnknown: 2, AnswerAccepted: 3}
+	switch {
+	case e.Cancel:
+		if weight[e.Answer] > weight[t.cancel] {
+			t.cancel = e.Answer
+		}
+	case t.answer == "" || e.Answer != AnswerUnknown:
+		t.answer, t.quantity = e.Answer, e.Quantity
+	}
+}
+
+// wrong says what is untrue of the answers, given the order that stands; empty: nothing is.
+func (t *told) wrong(o domain.Order) string {
+	switch {
+	case t.cancel == AnswerAccepted && o.Status() != domain.OrderCancelled:
+		return "cancelled, but the order is " + o.Status().String()
+	case t.answer == AnswerAccepted && o.Status() == domain.OrderRejected:
+		return "accepted, but the order is rejected"
+	case t.answer == AnswerAccepted && o.Status() == domain.OrderCancelled && t.cancel != AnswerAccepted && t.cancel != AnswerUnknown:
+		return "accepted, but the order is cancelled, and its buyer did not ask for that"
+	case t.answer == AnswerAccepted && o.Quantity() != t.quantity:
+		return fmt.Sprintf("accepted with %d units, but the order has %d", t.quantity, o.Quantity())
+	case t.answer == AnswerRefused && o.Status() == domain.OrderConfirmed:
+		return "refused, but the order is confirmed"
+	}
+	return ""
+}
+
+// promised reports whether there has to be an order.
+func (t *told) promised() bool { return t.answer == AnswerAccepted || t.cancel == AnswerAccepted }
+
+// answersOf reduces a journal to what was told of each key, in the journal's order.
 func answersOf(journal []JournalEntry, product string) ([]told, error) {
 	if journal == nil {
 		return nil, nil
@@ -233,11 +268,11 @@ func answersOf(journal []JournalEntry, product string) ([]told, error) {
 		}
 		i, seen := at[key]
 		if !seen {
-			at[key] = len(answers)
-			answers = append(answers, told{key, e.Quantity, e.Answer})
-		} else if e.Answer != AnswerUnknown {
-			answers[i] = told{key, e.Quantity, e.Answer}
+			i = len(answers)
+			at[key] = i
+			answers = append(answers, told{key: key})
 		}
+		answers[i].take(e)
 	}
 	return answers, nil
 }
@@ -272,17 +307,12 @@ func (b *VerifyBooks) checkPage(ctx context.Context, c *checking, page []told) e
 	}
 	var rowless []told
 	for i, t := range page {
-		switch o := orders[i]; {
-		case o.IsZero():
-			if t.answer != AnswerRefused {
+		if orders[i].IsZero() {
+			if t.promised() || t.answer != AnswerRefused {
 				rowless = append(rowless, t)
 			}
-		case t.answer == AnswerAccepted && o.Status() == domain.OrderRejected:
-			c.broke(&c.d, findingOf(t.key, "accepted, but the order is rejected"))
-		case t.answer == AnswerAccepted && o.Quantity() != t.quantity:
-			c.broke(&c.d, findingOf(t.key, fmt.Sprintf("accepted with %d units, but the order has %d", t.quantity, o.Quantity())))
-		case t.answer == AnswerRefused && o.Status() == domain.OrderConfirmed:
-			c.broke(&c.d, findingOf(t.key, "refused, but the order is confirmed"))
+		} else if wrong := t.wrong(orders[i]); wrong != "" {
+			c.broke(&c.d, findingOf(t.key, wrong))
 		}
 	}
 	return b.checkRowless(ctx, c, rowless)
@@ -309,12 +339,14 @@ func (b *VerifyBooks) checkRowless(ctx context.Context, c *checking, rowless []t
 	for i, t := range rowless {
 		switch {
 		case !orders[i].IsZero():
-			if t.answer == AnswerAccepted && orders[i].Status() == domain.OrderRejected {
-				c.broke(&c.d, findingOf(t.key, "accepted, but the order is rejected"))
+			if wrong := t.wrong(orders[i]); wrong != "" {
+				c.broke(&c.d, findingOf(t.key, wrong))
 			}
+		case t.cancel == AnswerAccepted: // its row came before the answer
+			c.broke(&c.d, findingOf(t.key, "cancelled, but there is no order"))
 		case replies[i].Flow.State().Open():
-			c.unsure(findingOf(t.key, string(t.answer)+", and the order is on its way"), &c.d)
-		case t.answer == AnswerAccepted:
+			c.unsure(findingOf(t.key, "an open flow: the order is on its way"), &c.d)
+		case t.promised():
 			c.broke(&c.d, findingOf(t.key, "accepted, but there is no order"))
 		}
 	}

@@ -49,6 +49,12 @@ func entry(token string, answer application.Answer) application.JournalEntry {
 	return application.JournalEntry{Product: "p", User: "u-" + token, Token: token, Quantity: 1, Answer: answer}
 }
 
+func cancelEntry(token string, answer application.Answer) application.JournalEntry {
+	e := entry(token, answer)
+	e.Cancel = true
+	return e
+}
+
 func TestVerifyHoldsForBooksInOrder(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "drained", func(t *testing.T) {
@@ -145,7 +151,19 @@ func TestVerifyHoldsClientsJournalAgainstTheOrders(t *testing.T) {
 		journal []application.JournalEntry
 		want    string
 	}{
-		"as told":                           {[]application.JournalEntry{entry("yes", application.AnswerAccepted), entry("no", application.AnswerRefused), entry("rejected", application.AnswerUnknown), entry("nothing", application.AnswerUnknown), entry("cancelled", application.AnswerAccepted)}, ""},
+		"as told":                           {[]application.JournalEntry{entry("yes", application.AnswerAccepted), entry("no", application.AnswerRefused), entry("rejected", application.AnswerUnknown), entry("nothing", application.AnswerUnknown), entry("cancelled", application.AnswerUnknown)}, ""},
+		"cancelled as asked":                {[]application.JournalEntry{entry("cancelled", application.AnswerAccepted), cancelEntry("cancelled", application.AnswerAccepted)}, ""},
+		"perhaps as asked":                  {[]application.JournalEntry{entry("cancelled", application.AnswerAccepted), cancelEntry("cancelled", application.AnswerUnknown)}, ""},
+		"a repeat after the cancel":         {[]application.JournalEntry{cancelEntry("cancelled", application.AnswerAccepted), entry("cancelled", application.AnswerAccepted)}, ""},
+		"the cancel that went through":      {[]application.JournalEntry{entry("cancelled", application.AnswerAccepted), cancelEntry("cancelled", application.AnswerAccepted), cancelEntry("cancelled", application.AnswerUnknown), cancelEntry("cancelled", application.AnswerRefused)}, ""},
+		"a cancel that did not go through":  {[]application.JournalEntry{entry("yes", application.AnswerAccepted), cancelEntry("yes", application.AnswerUnknown)}, ""},
+		"nothing to cancel":                 {[]application.JournalEntry{cancelEntry("nothing", application.AnswerRefused), cancelEntry("rejected", application.AnswerRefused)}, ""},
+		"cancelled, and nobody asked":       {[]application.JournalEntry{entry("cancelled", application.AnswerAccepted)}, "D broken"},
+		"cancelled though told not":         {[]application.JournalEntry{entry("cancelled", application.AnswerAccepted), cancelEntry("cancelled", application.AnswerRefused)}, "D broken"},
+		"told cancelled, and confirmed":     {[]application.JournalEntry{entry("yes", application.AnswerAccepted), cancelEntry("yes", application.AnswerAccepted)}, "D broken"},
+		"told cancelled, and rejected":      {[]application.JournalEntry{cancelEntry("rejected", application.AnswerAccepted)}, "D broken"},
+		"told cancelled, and nothing there": {[]application.JournalEntry{cancelEntry("nothing", application.AnswerAccepted)}, "D broken"},
+		"another quantity, and cancelled":   {[]application.JournalEntry{{Product: "p", User: "u-cancelled", Token: "cancelled", Quantity: 2, Answer: application.AnswerAccepted}, cancelEntry("cancelled", application.AnswerAccepted)}, "D broken"},
 		"accepted and rejected":             {[]application.JournalEntry{entry("rejected", application.AnswerAccepted)}, "D broken"},
 		"accepted and nothing there":        {[]application.JournalEntry{entry("nothing", application.AnswerAccepted)}, "D broken"},
 		"refused and confirmed":             {[]application.JournalEntry{entry("yes", application.AnswerRefused)}, "D broken"},
@@ -171,6 +189,9 @@ func TestVerifyHoldsClientsJournalAgainstTheOrders(t *testing.T) {
 		s.buy(t, "p", "open")
 		if v := s.verify(t, entry("open", application.AnswerAccepted)); verdicts(v) != "D unknown, E unknown" {
 			t.Error(verdicts(v))
+		}
+		if v := s.verify(t, cancelEntry("open", application.AnswerAccepted)); verdicts(v) != "D broken, E unknown" {
+			t.Error("told cancelled, and open:", verdicts(v))
 		}
 	})
 	inBubble(t, "a journal that cannot be, a product that is not", func(t *testing.T) {

@@ -143,19 +143,21 @@ type Verification struct {
 // Answer is what a client was told about one key, for the check of D.
 type Answer string
 
-// The answers in a client's journal.
+// The answers in a client's journal, to a purchase and to a cancel.
 const (
-	AnswerAccepted Answer = "accepted" // 202, or 200 for a repeat that is confirmed
-	AnswerRefused  Answer = "refused"  // a definite refusal
+	AnswerAccepted Answer = "accepted" // 202, or 200 for a repeat that is confirmed; a cancel: 200, cancelled
+	AnswerRefused  Answer = "refused"  // a definite refusal; a cancel: also 200, rejected
 	AnswerUnknown  Answer = "unknown"  // 503, a timeout, a torn connection
 )
 
-// JournalEntry is one line of a client's journal: the last definite answer wins over unknown ones.
+// JournalEntry is one line of a client's journal: the last definite answer to a purchase wins over unknown
+// ones. Of the answers to cancels, accepted wins over unknown, and that over refused.
 type JournalEntry struct {
 	Product  string `json:"productId"`
 	User     string `json:"userId"`
 	Token    string `json:"token"`
-	Quantity int64  `json:"quantity"`
+	Quantity int64  `json:"quantity"` // of a purchase
+	Cancel   bool   `json:"cancel,omitempty"`
 	Answer   Answer `json:"answer"`
 }
 

@@ -35,7 +35,7 @@ func applicationModule() fx.Option {
 			application.NewConfirmDeductions, application.NewResolveDeductions,
 			newRebuild,
 			application.NewDeductStock, application.NewRelayOpenFlows, application.NewReplayParked, application.NewWatchGates,
-			application.NewOpenSale, application.NewPauseSale, application.NewShowOrder, application.NewShowStock,
+			application.NewOpenSale, application.NewPauseSale, application.NewShowOrder, application.NewCancelOrder, application.NewShowStock,
 			newShowPipeline, application.NewListParked, application.NewReconcileStock, application.NewVerifyBooks,
 			newStockEyes, newReadiness,
 		))
@@ -132,6 +132,7 @@ type doorsParams struct {
 	Log       *slog.Logger
 	Deduct    *application.DeductStock
 	Order     *application.ShowOrder
+	Cancel    *application.CancelOrder
 	Stock     *application.ShowStock
 	Open      *application.OpenSale
 	Pause     *application.PauseSale
@@ -148,7 +149,7 @@ func newDoors(p doorsParams) *doors {
 	buyers.Addr, buyers.Tokens, buyers.MaxInFlight = p.Config.HTTP.Addr, p.Tokens, p.Config.HTTP.InFlightMax
 	operators.Addr, operators.Tokens = p.Config.Admin.Addr, p.Tokens
 	return &doors{
-		buyers: echohttp.NewBuyersDoor(buyers, echohttp.BuyersDeps{Deduct: p.Deduct, Orders: p.Order,
+		buyers: echohttp.NewBuyersDoor(buyers, echohttp.BuyersDeps{Deduct: p.Deduct, Orders: p.Order, Cancel: p.Cancel,
 			Stock: p.Stock, Readiness: p.Readiness}, p.Log),
 		operators: echohttp.NewOperatorsDoor(operators, echohttp.OperatorsDeps{Open: p.Open, Pause: p.Pause, Stock: p.Stock,
 			Reconcile: p.Reconcile, Pipeline: p.Pipeline, Verify: p.Verify, Parked: p.Parked, Replay: p.Replay, Readiness: p.Readiness}, p.Log),

@@ -16,6 +16,9 @@ type (
 	orderShower interface {
 		Show(context.Context, domain.Key) (application.OrderView, error)
 	}
+	orderCanceller interface {
+		Cancel(context.Context, domain.Key) (application.OrderView, error)
+	}
 	publicStockShower interface {
 		Public(context.Context, string) (application.PublicStock, error)
 	}
@@ -28,6 +31,7 @@ type (
 type BuyersDeps struct {
 	Deduct    deductor
 	Orders    orderShower
+	Cancel    orderCanceller
 	Stock     publicStockShower
 	Readiness readinessChecker
 }
@@ -44,6 +48,7 @@ func NewBuyersDoor(cfg Config, deps BuyersDeps, log *slog.Logger) *Door {
 	d.add([]route{
 		{http.MethodPost, "/api/v1/products/:productId/orders", "order:create", d.createOrder, false},
 		{http.MethodGet, "/api/v1/products/:productId/orders/:token", "order:read", d.showOrder, false},
+		{http.MethodDelete, "/api/v1/products/:productId/orders/:token", "order:cancel", d.cancelOrder, false},
 		{http.MethodGet, "/api/v1/products/:productId", anyone, d.showPublicStock, false},
 		{http.MethodGet, "/healthz", probe, d.healthy, false},
 		{http.MethodGet, "/readyz", probe, d.readyOf(deps.Readiness), false},

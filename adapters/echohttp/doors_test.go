@@ -30,6 +30,7 @@ var allScopes = []string{"order:create", "order:read", "order:cancel", "stock:ad
 type fakes struct {
 	deduct    func(context.Context, domain.DeductCommand) (application.Receipt, error)
 	order     func(domain.Key) (application.OrderView, error)
+	cancel    func(domain.Key) (application.OrderView, error)
 	public    func(string) (application.PublicStock, error)
 	open      func(domain.Sale, port.Audit) (domain.Stock, bool, error)
 	pause     func(string, bool, port.Audit) (domain.Stock, error)
@@ -54,6 +55,10 @@ type fakeOrders struct{ *fakes }
 
 func (f fakeOrders) Show(_ context.Context, k domain.Key) (application.OrderView, error) {
 	return f.order(k)
+}
+
+func (f fakeOrders) Cancel(_ context.Context, k domain.Key) (application.OrderView, error) {
+	return f.cancel(k)
 }
 
 type fakeStock struct{ *fakes }
@@ -118,6 +123,9 @@ func newFakes() *fakes {
 		},
 		order: func(k domain.Key) (application.OrderView, error) {
 			return application.OrderView{Key: k, Quantity: 1, Status: application.OrderConfirmed, CreatedAt: someTime}, nil
+		},
+		cancel: func(k domain.Key) (application.OrderView, error) {
+			return application.OrderView{Key: k, Quantity: 1, Status: application.OrderCancelled, CreatedAt: someTime}, nil
 		},
 		public: func(p string) (application.PublicStock, error) {
 			return application.PublicStock{Product: p, State: "open", Total: 10, Remaining: &left, OpensAt: someTime}, nil
@@ -195,7 +203,7 @@ func newFixture(t testing.TB, change ...func(*Config)) *fixture {
 	}
 	f := &fixture{fakes: newFakes(), tokens: tokens, log: new(lockedBuffer)}
 	log := slog.New(slog.NewJSONHandler(f.log, nil))
-	f.buyers = NewBuyersDoor(cfg, BuyersDeps{f, fakeOrders{f.fakes}, fakeStock{f.fakes}, f}, log)
+	f.buyers = NewBuyersDoor(cfg, BuyersDeps{f, fakeOrders{f.fakes}, fakeOrders{f.fakes}, fakeStock{f.fakes}, f}, log)
 	f.operators = NewOperatorsDoor(cfg, OperatorsDeps{f, f, fakeStock{f.fakes}, f, fakePipeline{}, f, f, f, f}, log)
 	return f
 }

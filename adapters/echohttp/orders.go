@@ -82,15 +82,7 @@ func readPurchase(c echo.Context, who Identity) (domain.DeductCommand, error) {
 }
 
 func (d buyersDoor) showOrder(ctx context.Context, c echo.Context, who Identity) error {
-	product, err := pathID(c, "productId")
-	if err != nil {
-		return err
-	}
-	token, err := pathID(c, "token")
-	if err != nil {
-		return err
-	}
-	key, err := domain.NewKey(product, who.Subject, token)
+	key, err := ownKey(c, who)
 	if err != nil {
 		return err
 	}
@@ -99,4 +91,29 @@ func (d buyersDoor) showOrder(ctx context.Context, c echo.Context, who Identity)
 		return err
 	}
 	return writeJSON(c, http.StatusOK, orderOf(order))
+}
+
+func (d buyersDoor) cancelOrder(ctx context.Context, c echo.Context, who Identity) error {
+	key, err := ownKey(c, who)
+	if err != nil {
+		return err
+	}
+	order, err := d.deps.Cancel.Cancel(ctx, key)
+	if err != nil {
+		return err
+	}
+	return writeJSON(c, http.StatusOK, orderOf(order))
+}
+
+// ownKey names the caller's own order of the path.
+func ownKey(c echo.Context, who Identity) (domain.Key, error) {
+	product, err := pathID(c, "productId")
+	if err != nil {
+		return domain.Key{}, err
+	}
+	token, err := pathID(c, "token")
+	if err != nil {
+		return domain.Key{}, err
+	}
+	return domain.NewKey(product, who.Subject, token)
 }

@@ -213,14 +213,62 @@ func TestOnlyTheCallersOwnOrdersAreAsked(t *testing.T) {
 		}
 		return application.OrderView{Key: k, Quantity: 1, Status: "pending"}, nil
 	}
+	f.cancel = f.order
 	for i := range 200 {
 		target := fmt.Sprintf("/api/v1/products/p1/orders/t%d?userId=alice", i)
-		own := request("GET", target, "", "Authorization", "Bearer "+f.token(t, "alice", "order:read"))
-		if res := serve(t, f.buyers, own); res.StatusCode != 200 {
-			t.Fatalf("own order: %d", res.StatusCode)
+		for method, scope := range map[string]string{"GET": "order:read", "DELETE": "order:cancel"} {
+			own := request(method, target, "", "Authorization", "Bearer "+f.token(t, "alice", scope))
+			if res := serve(t, f.buyers, own); res.StatusCode != 200 {
+				t.Fatalf("%s, own order: %d", method, res.StatusCode)
+			}
+			foreign := request(method, target, "", "Authorization", "Bearer "+f.token(t, "bob", scope))
+			wantProblem(t, serve(t, f.buyers, foreign), 404, domain.CodeOrderNotFound)
 		}
-		foreign := request("GET", target, "", "Authorization", "Bearer "+f.token(t, "bob", "order:read"))
-		wantProblem(t, serve(t, f.buyers, foreign), 404, domain.CodeOrderNotFound)
+	}
+}
+
+func TestCancelAnswersWithTheOrderAsItIs(t *testing.T) {
+	t.Parallel()
+	for _, status := range []string{"cancelled", "rejected"} {
+		f := newFixture(t)
+		f.cancel = func(k domain.Key) (application.OrderView, error) {
+			return application.OrderView{Key: k, Quantity: 2, Status: status, CreatedAt: someTime}, nil
+		}
+		r := request("DELETE", "/api/v1/products/p1/orders/k%3A1", "", "Authorization", "Bearer "+f.token(t, "alice", "order:cancel"))
+		res := serve(t, f.buyers, r)
+		want := orderBody{ProductID: "p1", UserID: "alice", Token: "k:1", Quantity: 2, Status: status, CreatedAt: "2030-01-02T03:04:05.006Z"}
+		if got := decodeInto[orderBody](t, res); res.StatusCode != 200 || got != want {
+			t.Errorf("%d %+v, want %+v", res.StatusCode, got, want)
+		}
+	}
+}
+
+func TestCancelsRefusals(t *testing.T) {
+	t.Parallel()
+	for given, told := range map[domain.Code]domain.Code{
+		domain.CodeOrderNotFound: domain.CodeOrderNotFound, domain.CodeOutcomeUnknown: domain.CodeOutcomeUnknown,
+		domain.CodeBusy: domain.CodeBusy, domain.CodeRebuilding: domain.CodeRebuilding, domain.CodeUnavailable: domain.CodeRebuilding,
+		domain.CodeInternal: domain.CodeInternal,
+	} {
+		f := newFixture(t)
+		f.cancel = func(domain.Key) (application.OrderView, error) {
+			return application.OrderView{}, domain.NewError(given, "", fmt.Errorf("10.0.0.7 said no"))
+		}
+		r := request("DELETE", "/api/v1/products/p1/orders/t1", "", "Authorization", "Bearer "+f.token(t, "alice", "order:cancel"))
+		res := serve(t, f.buyers, r)
+		p := wantProblem(t, res, answers[told].status, told)
+		if (p.Status == 503) != (res.Header.Get("Retry-After") != "") || strings.Contains(p.Detail, "10.0.0.7") {
+			t.Errorf("%s: %+v %v", given, p, res.Header)
+		}
+	}
+	f := newFixture(t)
+	f.cancel = func(k domain.Key) (application.OrderView, error) {
+		t.Errorf("reached with %v", k)
+		return application.OrderView{}, nil
+	}
+	for _, path := range []string{"/api/v1/products/a%7Cb/orders/t1", "/api/v1/products/p1/orders/a%7Cb"} {
+		r := request("DELETE", path, "", "Authorization", "Bearer "+f.token(t, "alice", "order:cancel"))
+		wantProblem(t, serve(t, f.buyers, r), 400, domain.CodeInvalidRequest)
 	}
 }
 

@@ -40,17 +40,20 @@ func (s *Store) Totals(ctx context.Context, product string) (port.BookTotals, er
 func orderTotals(tx *gorm.DB, product string, t *port.BookTotals) error {
 	sums := tx.Raw(`SELECT
 		COUNT(CASE WHEN status = ? THEN 1 END), COALESCE(SUM(CASE WHEN status = ? THEN quantity END), 0),
-		COUNT(CASE WHEN status = ? THEN 1 END), COUNT(CASE WHEN status = ? THEN 1 END),
-		COUNT(CASE WHEN gate_told = 0 THEN 1 END)
+		COUNT(CASE WHEN status = ? THEN 1 END), COUNT(CASE WHEN status = ? AND from_birth = 0 THEN 1 END),
+		COUNT(CASE WHEN status = ? THEN 1 END), COUNT(CASE WHEN gate_told = 0 THEN 1 END)
 		FROM orders WHERE product_id = ?`,
-		domain.OrderConfirmed, domain.OrderConfirmed, domain.OrderCancelled, domain.OrderRejected, product)
-	if err := sums.Row().Scan(&t.ConfirmedOrders, &t.ConfirmedUnits, &t.CancelledOrders, &t.RejectedOrders, &t.UntoldOrders); err != nil {
+		domain.OrderConfirmed, domain.OrderConfirmed, domain.OrderCancelled, domain.OrderCancelled, domain.OrderRejected, product)
+	err := sums.Row().Scan(&t.ConfirmedOrders, &t.ConfirmedUnits, &t.CancelledOrders, &t.ReversedOrders,
+		&t.RejectedOrders, &t.UntoldOrders)
+	if err != nil {
 		return err
 	}
 	return tx.Raw(`SELECT COUNT(*) FROM orders o WHERE o.product_id = ?
 		AND (o.status = ? OR (o.status = ? AND o.from_birth = 0))
-		AND NOT EXISTS (SELECT 1 FROM stock_flow f WHERE f.order_id = o.id AND f.op_type = ?)`,
-		product, domain.OrderConfirmed, domain.OrderCancelled, opSale).Row().Scan(&t.OrphanOrders)
+		AND (NOT EXISTS (SELECT 1 FROM stock_flow f WHERE f.order_id = o.id AND f.op_type = ?)
+		OR (o.status = ? AND NOT EXISTS (SELECT 1 FROM stock_flow f WHERE f.order_id = o.id AND f.op_type = ?)))`,
+		product, domain.OrderConfirmed, domain.OrderCancelled, opSale, domain.OrderCancelled, opCancel).Row().Scan(&t.OrphanOrders)
 }
 
 func changeTotals(tx *gorm.DB, product string, t *port.BookTotals) error {

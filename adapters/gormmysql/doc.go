@@ -22,8 +22,11 @@
 // locks under READ COMMITTED, too, so consumers that shared some keys deadlocked until they gave up; and it
 // locks the rows of every redelivery. INSERT IGNORE hides truncation.
 //
-// Locks are taken in one order: my new orders by their unique key, then stock by product; nobody who
-// holds a stock row waits for a row of another group.
+// Locks are taken in one order: my new orders by their unique key, then stock by product, then orders that
+// were there before, by id. So a cancel locks the stock row before it flips the order: whoever flips one holds
+// its stock row, which makes fifty cancels of one order take turns, and a rebuild that marks orders told
+// under its lock never waits for a cancel that waits for it. Nobody who holds a stock row waits for a row
+// of another group.
 //
 // After an error nothing goes on inside a transaction: MySQL rolls back only the statement
 // on a lock wait timeout. Deadlock, lock wait, snapshot conflict and a lost connection

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"gorm.io/gorm"
-	"gorm.io/gorm/clause"
 
 	"seckill/application/port"
 	"seckill/domain"
@@ -15,11 +14,11 @@ import (
 
 const savepoint = "guarded"
 
-// taking is what a group takes of one product.
+// taking is what a transaction takes of one product.
 type taking struct {
 	product string
 	version int64 // that the stock row must still have
-	units   int64
+	units   int64 // below zero: given back
 	offSale int64 // those of the units that are withdrawn: they go off the total, too
 }
 
@@ -54,7 +53,7 @@ func (g *group) takeUnits() error {
 			return err
 		}
 	}
-	taken, err := g.take(sums)
+	taken, err := g.store.take(g.tx, sums)
 	if err != nil || taken {
 		return err
 	}
@@ -68,7 +67,7 @@ func (g *group) takeUnits() error {
 
 // take updates all of the products or says that some missed their guard. The rows are locked
 // in product order, since they are ranges of the primary key.
-func (g *group) take(sums []taking) (bool, error) {
+func (s *Store) take(tx *gorm.DB, sums []taking) (bool, error) {
 	var changed int64
 	for chunk := range slices.Chunk(sums, keysMax) {
 		var guard strings.Builder
@@ -85,8 +84,8 @@ func (g *group) take(sums []taking) (bool, error) {
 			total, off := lessening("total", chunk, func(t taking) int64 { return t.offSale })
 			set, amounts = set+", "+total, append(amounts, off...)
 		}
-		args := append(append(amounts, g.store.dialect.now()), guards...)
-		done := g.tx.Exec("UPDATE product_stock SET "+set+", version = version + 1, updated_at = ? WHERE "+guard.String(), args...)
+		args := append(append(amounts, s.dialect.now()), guards...)
+		done := tx.Exec("UPDATE product_stock SET "+set+", version = version + 1, updated_at = ? WHERE "+guard.String(), args...)
 		if done.Error != nil {
 			return false, done.Error
 		}
@@ -116,17 +115,9 @@ func (g *group) takeUnitsLocked(sums []taking) error {
 	for i, t := range sums {
 		products[i] = t.product
 	}
-	moved := make(map[string]stockRow, len(products))
-	for chunk := range slices.Chunk(products, idsMax) {
-		var rows []stockRow
-		err := g.tx.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).
-			Where("product_id IN ?", chunk).Order("product_id").Find(&rows).Error
-		if err != nil {
-			return err
-		}
-		for _, r := range rows {
-			moved[r.Product] = r
-		}
+	moved, _, err := g.store.lockedStocks(g.tx, products)
+	if err != nil {
+		return err
 	}
 	for _, r := range g.rows {
 		if standing(g.items[g.makers[r.ID]], moved[r.Product]) != port.Applied {
@@ -140,7 +131,7 @@ func (g *group) takeUnitsLocked(sums []taking) error {
 	if err := g.stampVersions(); err != nil {
 		return err
 	}
-	taken, err := g.take(g.takings())
+	taken, err := g.store.take(g.tx, g.takings())
 	if err == nil && !taken {
 		return errMoved // cannot be: the rows are locked
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 
 	"seckill/application/port"
 	"seckill/domain"
@@ -66,13 +67,22 @@ func fates(db *gorm.DB, keys []domain.Key) (map[domain.Key]domain.Order, error) 
 // Decide is port.Ledger's. It takes no lock on the stock: its rows hold no units, and a rebuild that misses
 // one counts the flow as open until it is told.
 func (s *Store) Decide(ctx context.Context, claims []port.FateClaim) ([]domain.Order, error) {
-	if len(claims) == 0 {
-		return nil, nil
-	}
 	for _, c := range claims {
 		if c.Status != domain.OrderCancelled && c.Status != domain.OrderRejected {
 			return nil, domain.NewError(domain.CodeInvalidRequest, "only a cancelled or rejected fate can be claimed", nil)
 		}
+	}
+	return s.decide(ctx, claims, nil)
+}
+
+// decide inserts the rows of claims to keys that have none, and then, where do is not nil, calls it with
+// the rows that were there.
+func (s *Store) decide(ctx context.Context, claims []port.FateClaim,
+	do func(tx *gorm.DB, standing map[domain.Key]domain.Order) error) ([]domain.Order, error) {
+	if len(claims) == 0 {
+		return nil, nil
+	}
+	for _, c := range claims {
 		if err := domain.CheckQuantity("quantity", c.Quantity); err != nil {
 			return nil, err
 		}
@@ -93,6 +103,11 @@ func (s *Store) Decide(ctx context.Context, claims []port.FateClaim) ([]domain.O
 		}
 		if err := insertRows(tx, rows, s.dialect.insertMax); err != nil {
 			return err
+		}
+		if do != nil {
+			if err := do(tx, standing); err != nil {
+				return err
+			}
 		}
 		orders, err = fatesInOrder(tx, keys)
 		return err
@@ -149,6 +164,12 @@ func (s *Store) datedStocks(db *gorm.DB, products []string) (map[string]stockRow
 		}
 	}
 	return stocks, at, nil
+}
+
+// lockedStocks is datedStocks with the rows locked, in product order.
+func (s *Store) lockedStocks(tx *gorm.DB, products []string) (map[string]stockRow, utcTime, error) {
+	locking := tx.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).Order("product_id")
+	return s.datedStocks(locking.Session(&gorm.Session{}), products)
 }
 
 // Untold is port.Outbox's. A row's age is counted from its newest fate, by the database's clock alone.

@@ -68,6 +68,13 @@ type Ledger interface {
 	// Decide inserts each claim's row where there is none and gives the row that stands. The
 	// stock is not touched. A product that does not exist is CodeProductNotFound.
 	Decide(ctx context.Context, claims []FateClaim) ([]domain.Order, error)
+
+	// Cancel is Decide for claims of cancelled fates that also reverses, in the same transaction, the
+	// orders that are confirmed: each becomes cancelled, untold and no longer from birth, its units go back
+	// to the stock with a stock flow of their own, and its stock version is the one that this makes.
+	// Once only under any repetition, at once or later: an order that is cancelled or rejected
+	// stands as it is. A rejected claim among them is CodeInvalidRequest.
+	Cancel(ctx context.Context, claims []FateClaim) ([]domain.Order, error)
 }
 
 // Outbox holds the fates that the gate has not acknowledged.

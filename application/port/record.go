@@ -100,13 +100,14 @@ type BookTotals struct {
 	FlowRows        int64
 	FlowUnits       int64 // sum of the stock flows of the product's orders, taken less given back
 	CancelledOrders int64
+	ReversedOrders  int64 // those of them that were confirmed first: two flow rows each
 	RejectedOrders  int64
 	UntoldOrders    int64
 	OpenedWith      int64 // put on sale at the start
 	AddedUnits      int64 // by stock changes
 	WithdrawnUnits  int64
 	UntoldChanges   int64
-	OrphanOrders    int64 // orders that took units and have no flow row
+	OrphanOrders    int64 // orders that took units, or gave them back, and have no flow row of it
 	OrphanFlows     int64 // flow rows without an order
 	DoubleFlows     int64 // orders with more than one deduct flow
 }

@@ -33,7 +33,7 @@ type LedgerSuite struct {
 
 // RunLedger runs the contract of all ports of LedgerStore.
 func RunLedger(t *testing.T, suite LedgerSuite) {
-	for _, group := range [][]ledgerTest{applyCases, fateCases, changeCases, epochCases, recordCases} {
+	for _, group := range [][]ledgerTest{applyCases, fateCases, cancelCases, changeCases, epochCases, recordCases} {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()

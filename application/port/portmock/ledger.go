@@ -52,6 +52,21 @@ func (mr *MockLedgerMockRecorder) Apply(ctx, items interface{}) *gomock.Call {
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Apply", reflect.TypeOf((*MockLedger)(nil).Apply), ctx, items)
 }
 
+// Cancel mocks base method.
+func (m *MockLedger) Cancel(ctx context.Context, claims []port.FateClaim) ([]domain.Order, error) {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "Cancel", ctx, claims)
+	ret0, _ := ret[0].([]domain.Order)
+	ret1, _ := ret[1].(error)
+	return ret0, ret1
+}
+
+// Cancel indicates an expected call of Cancel.
+func (mr *MockLedgerMockRecorder) Cancel(ctx, claims interface{}) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Cancel", reflect.TypeOf((*MockLedger)(nil).Cancel), ctx, claims)
+}
+
 // Decide mocks base method.
 func (m *MockLedger) Decide(ctx context.Context, claims []port.FateClaim) ([]domain.Order, error) {
 	m.ctrl.T.Helper()
