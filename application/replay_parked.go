@@ -156,8 +156,9 @@ func (r *ReplayParked) ReplayThese(ctx context.Context, ids []string, audit port
 	results := make([]ReplayResult, len(ids))
 	var waiting []port.Parked
 	var at []int
-	for i, p := range parked {
-		results[i] = ReplayResult{ID: ids[i], Reason: p.Reason, Outcome: ReplayDone}
+	for i, id := range ids {
+		p := parked[i]
+		results[i] = ReplayResult{ID: id, Reason: p.Reason, Outcome: ReplayDone}
 		switch {
 		case p.ID == "":
 			results[i].Outcome = ReplayNotFound
