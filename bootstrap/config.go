@@ -11,6 +11,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 
+	"seckill/adapters/faultpoint"
 	"seckill/application"
 )
 
@@ -36,6 +37,7 @@ type Config struct {
 	Reconcile ReconcileConfig `koanf:"reconcile"`
 	Log       LogConfig       `koanf:"log"`
 	Stop      StopConfig      `koanf:"stop"`
+	Fault     FaultConfig     `koanf:"fault"`
 }
 
 // HTTPConfig is the buyers' door.
@@ -125,6 +127,12 @@ type StopConfig struct {
 	Grace time.Duration `koanf:"grace"`
 }
 
+// FaultConfig arms fault points, for tests alone: see adapters/faultpoint. No point is taken unless Allowed is set.
+type FaultConfig struct {
+	Allowed bool     `koanf:"allowed"`
+	Points  []string `koanf:"points"`
+}
+
 // Secret hides itself from logs and printed settings.
 type Secret string
 
@@ -189,6 +197,12 @@ func (c Config) Validate() error {
 		fault("auth.key", "must have at least %d bytes (also as auth.key_file)", authKeyMin)
 	}
 	c.validateBounds(fault)
+	if len(c.Fault.Points) > 0 && !c.Fault.Allowed {
+		fault("fault.points", "breaks the service on purpose; fault.allowed is not set")
+	}
+	if _, err := faultpoint.Parse(c.Fault.Points, nil); err != nil {
+		fault("fault.points", "%v", err)
+	}
 	return errors.Join(faults...)
 }
 

@@ -55,6 +55,19 @@ func TestEveryMistakeIsListedAtOnce(t *testing.T) {
 	}
 }
 
+func TestFaultPointsAreTakenOnlyWhereTheyAreAllowed(t *testing.T) {
+	t.Parallel()
+	const points, allowed = "SECKILL_FAULT__POINTS=apply.after=kill@3,send.after=fail", "SECKILL_FAULT__ALLOWED=true"
+	if c, err := bootstrap.LoadConfig("", []string{points, allowed}, nil); err != nil || len(c.Fault.Points) != 2 {
+		t.Errorf("%+v %v", c.Fault, err)
+	}
+	for why, env := range map[string][]string{"fault.allowed": {points}, "no such point": {"SECKILL_FAULT__POINTS=nowhere=kill", allowed}} {
+		if _, err := bootstrap.LoadConfig("", env, nil); err == nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("%v: %v", env, err)
+		}
+	}
+}
+
 func TestUnknownSettingsAndBareNumbersForTimesAreRefused(t *testing.T) {
 	t.Parallel()
 	_, err := bootstrap.LoadConfig("", []string{"SECKILL_REDIS__ADRS=x"}, nil)

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/fx"
 
+	"seckill/adapters/faultpoint"
 	"seckill/application"
 )
 
@@ -24,7 +25,12 @@ func stackConfig() Config {
 func TestTheGraphOfEachProfileIsComplete(t *testing.T) {
 	t.Parallel()
 	log := slog.New(slog.DiscardHandler)
-	for name, c := range map[string]Config{ProfileEmbedded: DefaultConfig(), ProfileStack: stackConfig()} {
+	armed := DefaultConfig()
+	armed.Fault = FaultConfig{Allowed: true, Points: faultpoint.Names()}
+	for i := range armed.Fault.Points {
+		armed.Fault.Points[i] += "=fail"
+	}
+	for name, c := range map[string]Config{ProfileEmbedded: DefaultConfig(), ProfileStack: stackConfig(), "armed": armed} {
 		for what, options := range map[string]fx.Option{"service": Options(c, log), "tools": toolOptions(c, log)} {
 			asked := fx.Invoke(func(Services) {})
 			if err := fx.ValidateApp(options, asked); err != nil {

@@ -11,8 +11,10 @@
 // drive, and keep figures by campaign, one file a layer in out; `go run ./test/fault/table` prints
 // them, and `make fault` plays every layer in full, goes on after one that fails, and prints the table.
 //
-// Cases that
-// break nothing share one shop a profile and run side by side in it; a case that stops or delays a
-// server has that server, or a proxy in front of it, to itself. Every case ends with A to E of
-// its products, and with what each buyer was told held against the orders.
+// Cases that break nothing share one shop a profile and run side by side in it; a case that stops or
+// delays a server has that server, or a proxy in front of it, to itself. Every case ends with A to E
+// of its products, and with what each buyer was told held against the orders.
+//
+// The service is killed between two steps by a fault point of its own (adapters/faultpoint), not by a
+// signal that comes when it comes: the step is then known, and none is missed.
 package fault

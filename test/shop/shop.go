@@ -212,6 +212,12 @@ func (s *Shop) Kill() {
 	}
 }
 
+// Dead reports whether the service does not run, in whatever way it ended.
+func (s *Shop) Dead() bool {
+	p := s.running()
+	return p == nil || p.hasEnded()
+}
+
 // WaitDead waits until the service has ended in whatever way.
 func (s *Shop) WaitDead(within time.Duration) {
 	s.t.Helper()

@@ -89,12 +89,12 @@ func write(folder string, f Figures) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // figures are for everyone
+	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
 	path := filepath.Join(folder, f.Layer+".json")
 	part := path + "." + strconv.Itoa(os.Getpid())
-	if err := os.WriteFile(part, append(b, '\n'), 0o644); err != nil { //nolint:gosec // figures are for everyone
+	if err := os.WriteFile(part, append(b, '\n'), 0o644); err != nil {
 		return err
 	}
 	return os.Rename(part, path)
@@ -108,7 +108,7 @@ func Read(folder string) (map[string]Figures, error) {
 	}
 	found := map[string]Figures{}
 	for _, path := range paths {
-		b, err := os.ReadFile(path) //nolint:gosec // of the folder that was asked for
+		b, err := os.ReadFile(path)
 		if err != nil {
 			return nil, err
 		}

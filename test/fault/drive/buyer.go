@@ -249,7 +249,7 @@ func (r *run) keepJournal() {
 		}
 	}
 	path := filepath.Join(folder, r.sale.Product+".journal.jsonl")
-	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // figures are for everyone
+	if err := os.MkdirAll(folder, 0o755); err != nil {
 		r.t.Error(err)
 		return
 	}
@@ -262,7 +262,7 @@ func (r *run) keepJournal() {
 
 // pause waits between the two times; false says that ctx ended.
 func pause(ctx context.Context, least, most time.Duration) bool {
-	timer := time.NewTimer(least + rand.N(most-least+1)) //nolint:gosec // jitter, no secret
+	timer := time.NewTimer(least + rand.N(most-least+1))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
