@@ -21,6 +21,7 @@ import (
 type books struct {
 	mu     sync.Mutex
 	stocks map[string]domain.StockFields
+	opened map[string]int64
 	rows   []domain.OrderFields
 	flows  map[domain.Key]int // flow rows
 	holder map[string]string
@@ -31,7 +32,7 @@ type books struct {
 }
 
 func newBooks() *books {
-	return &books{stocks: map[string]domain.StockFields{}, flows: map[domain.Key]int{}, holder: map[string]string{}, until: map[string]time.Time{}}
+	return &books{stocks: map[string]domain.StockFields{}, opened: map[string]int64{}, flows: map[domain.Key]int{}, holder: map[string]string{}, until: map[string]time.Time{}}
 }
 
 func (b *books) enter(method string) error {
@@ -64,6 +65,7 @@ func (b *books) count(prefix string) (n int) {
 func (b *books) sell(product string, total int64, state domain.SaleState) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.opened[product] = total
 	b.stocks[product] = domain.StockFields{Product: product, Total: total, Stock: total, Version: 1, State: state,
 		Terms: domain.Terms{Revision: 1}}
 }
@@ -77,9 +79,13 @@ func (b *books) apply(f domain.Flow, status domain.OrderStatus, told bool) domai
 
 func (b *books) applyLocked(f domain.Flow, status domain.OrderStatus, told bool) domain.Order {
 	s := b.stocks[f.Key().Product()]
-	if status == domain.OrderConfirmed {
-		s.Stock -= f.Quantity()
-		s.Version++
+	switch change := f.Key().IsChange(); {
+	case status == domain.OrderAdded:
+		s.Stock, s.Total, s.Version = s.Stock+f.Quantity(), s.Total+f.Quantity(), s.Version+1
+	case status == domain.OrderConfirmed && change:
+		s.Stock, s.Total, s.Version = s.Stock-f.Quantity(), s.Total-f.Quantity(), s.Version+1
+	case status == domain.OrderConfirmed:
+		s.Stock, s.Version = s.Stock-f.Quantity(), s.Version+1
 		b.flows[f.Key()]++
 	}
 	b.stocks[f.Key().Product()] = s
@@ -249,6 +255,7 @@ func (b *books) Create(_ context.Context, sale domain.Sale, _ port.Audit) (domai
 	if s := b.stockLocked(sale.Product()); !s.IsZero() {
 		return s, false, nil
 	}
+	b.opened[sale.Product()] = sale.Total()
 	b.stocks[sale.Product()] = domain.StockFields{Product: sale.Product(), Total: sale.Total(), Stock: sale.Total(),
 		Version: 1, State: domain.SaleSuspended, Reason: "new", Terms: sale.Terms()}
 	return b.stockLocked(sale.Product()), true, nil
@@ -429,12 +436,16 @@ func (b *books) Totals(_ context.Context, product string) (t port.BookTotals, er
 		return t, err
 	}
 	defer b.mu.Unlock()
-	t.Stock = b.stockLocked(product)
+	t.Stock, t.OpenedWith = b.stockLocked(product), b.opened[product]
 	if t.Stock.IsZero() {
 		return t, domain.NewError(domain.CodeProductNotFound, product, nil)
 	}
 	for _, row := range b.rows {
 		if row.Key.Product() != product {
+			continue
+		}
+		if row.Key.IsChange() {
+			countChange(&t, row)
 			continue
 		}
 		n := b.flows[row.Key]
@@ -457,7 +468,7 @@ func (b *books) Totals(_ context.Context, product string) (t port.BookTotals, er
 			}
 		case domain.OrderRejected:
 			t.RejectedOrders++
-		case domain.OrderAbsent:
+		case domain.OrderAbsent, domain.OrderAdded:
 		}
 		if n > 1 {
 			t.DoubleFlows++
@@ -467,6 +478,53 @@ func (b *books) Totals(_ context.Context, product string) (t port.BookTotals, er
 		}
 	}
 	return t, nil
+}
+
+func countChange(t *port.BookTotals, row domain.OrderFields) {
+	switch row.Status {
+	case domain.OrderAdded:
+		t.AddedUnits += row.Quantity
+	case domain.OrderConfirmed:
+		t.WithdrawnUnits += row.Quantity
+	case domain.OrderAbsent, domain.OrderCancelled, domain.OrderRejected:
+	}
+	if !row.GateTold {
+		t.UntoldChanges++
+	}
+}
+
+// Add implements port.Changes.
+func (b *books) Add(_ context.Context, additions []port.Addition) ([]port.AddReply, error) {
+	if err := b.enter("Add"); err != nil {
+		return nil, err
+	}
+	defer b.mu.Unlock()
+	replies := make([]port.AddReply, len(additions))
+	for i, a := range additions {
+		if b.stockLocked(a.Key.Product()).IsZero() {
+			return nil, domain.NewError(domain.CodeProductNotFound, a.Key.Product(), nil)
+		}
+		if replies[i].Row = b.fatesLocked([]domain.Key{a.Key})[0]; replies[i].Row.IsZero() {
+			f := must(domain.NewFlow(domain.FlowFields{Key: a.Key, Quantity: a.Quantity, State: domain.FlowSettled}))
+			replies[i] = port.AddReply{Row: b.applyLocked(f, domain.OrderAdded, false), Added: true}
+		}
+	}
+	return replies, nil
+}
+
+// Changes implements port.Changes.
+func (b *books) Changes(_ context.Context, product, before string, limit int) ([]domain.Order, error) {
+	if err := b.enter("Changes"); err != nil {
+		return nil, err
+	}
+	defer b.mu.Unlock()
+	var rows []domain.Order
+	for _, row := range slices.Backward(b.rows) {
+		if row.Key.Product() == product && row.Key.IsChange() && (before == "" || row.ID < before) && len(rows) < limit {
+			rows = append(rows, must(domain.NewOrder(row)))
+		}
+	}
+	return rows, nil
 }
 
 // lockedBooks is a stock row under its lock.

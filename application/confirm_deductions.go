@@ -17,7 +17,7 @@ func NewConfirmDeductions(gate port.Gate) *ConfirmDeductions { return &ConfirmDe
 // decides one by one; what the gate does not have, it may have lost, and that is unknown.
 func (c *ConfirmDeductions) Confirm(ctx context.Context, batch domain.Batch) domain.Verdict {
 	switch batch.Kind {
-	case domain.BatchDeduct:
+	case domain.BatchDeduct, domain.BatchWithdraw:
 		replies, err := c.gate.Check(ctx, keysOf(batch.Items))
 		if err != nil {
 			return domain.VerdictUnknown
@@ -32,7 +32,7 @@ func (c *ConfirmDeductions) Confirm(ctx context.Context, batch domain.Batch) dom
 	case domain.BatchWarmup:
 		return domain.VerdictRollback
 	default:
-		return domain.VerdictUnknown // a barrier is left to its check-back; a withdrawal to a version that knows it
+		return domain.VerdictUnknown // a barrier is left to its check-back
 	}
 }
 

@@ -62,7 +62,7 @@ func TestConfirmOfOtherKindsAsksNobody(t *testing.T) {
 	confirm := application.NewConfirmDeductions(portmock.NewMockGate(gomock.NewController(t)))
 	for kind, want := range map[domain.BatchKind]domain.Verdict{
 		domain.BatchWarmup: domain.VerdictRollback, domain.BatchBarrier: domain.VerdictUnknown,
-		domain.BatchWithdraw: domain.VerdictUnknown, 0: domain.VerdictUnknown,
+		0: domain.VerdictUnknown,
 	} {
 		if got := confirm.Confirm(t.Context(), domain.Batch{ID: "b", Kind: kind}); got != want {
 			t.Errorf("%s: verdict %s, want %s", kind, got, want)

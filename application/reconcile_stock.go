@@ -1,6 +1,7 @@
 package application
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -435,9 +436,10 @@ func (r *reconciliation) finishRowless(ctx context.Context, found []*discovery) 
 	if r.report.Policy == PolicyRollBack {
 		return r.rollBack(ctx, found)
 	}
+	slices.SortStableFunc(found, func(a, b *discovery) int { return cmp.Compare(kindOf(a), kindOf(b)) })
 	for len(found) > 0 {
 		n := r.fitting(found)
-		batch := domain.Batch{ID: r.ids.Unique(), Kind: domain.BatchDeduct}
+		batch := domain.Batch{ID: r.ids.Unique(), Kind: kindOf(found[0])}
 		for _, d := range found[:n] {
 			batch.Items = append(batch.Items, domain.DeductionOf(d.flow))
 		}
@@ -456,12 +458,15 @@ func (r *reconciliation) finishRowless(ctx context.Context, found []*discovery) 
 	return nil
 }
 
-// fitting is how many of the flows go into one message, at least one.
+// kindOf is the kind of message that carries the flow.
+func kindOf(d *discovery) domain.BatchKind { return domain.DeductionOf(d.flow).Kind() }
+
+// fitting is how many of the flows go into one message, which holds flows of one kind; at least one.
 func (r *reconciliation) fitting(found []*discovery) int {
 	bytes := 0
 	for i, d := range found[:min(len(found), r.cfg.SendMax)] {
 		bytes += r.sender.BytesOf(domain.DeductionOf(d.flow))
-		if i > 0 && bytes > r.sender.BatchBytesMax() {
+		if i > 0 && (bytes > r.sender.BatchBytesMax() || kindOf(d) != kindOf(found[0])) {
 			return i
 		}
 	}

@@ -1,9 +1,11 @@
 package application
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
@@ -295,11 +297,13 @@ func (r *RelayOpenFlows) heldOff(ctx context.Context) bool {
 }
 
 // sendAgain stops at the first message whose outcome is unknown, since the broker is then likely
-// away; the flows of that message wait their turn, and the next round begins with others.
+// away; the flows of that message wait their turn, and the next round begins with others. A message
+// holds flows of one kind.
 func (r *RelayOpenFlows) sendAgain(ctx context.Context, due []domain.Deduction) error {
+	slices.SortStableFunc(due, func(a, b domain.Deduction) int { return cmp.Compare(a.Kind(), b.Kind()) })
 	for len(due) > 0 {
 		n, bytes := 1, r.sender.BytesOf(due[0])
-		for n < len(due) && n < r.cfg.SendMax {
+		for n < len(due) && n < r.cfg.SendMax && due[n].Kind() == due[0].Kind() {
 			if bytes += r.sender.BytesOf(due[n]); bytes > r.sender.BatchBytesMax() {
 				break
 			}
@@ -319,7 +323,7 @@ func (r *RelayOpenFlows) sendAgain(ctx context.Context, due []domain.Deduction) 
 func (r *RelayOpenFlows) send(ctx context.Context, items []domain.Deduction) error {
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.SendTimeout)
 	defer cancel()
-	result, err := r.sender.Send(ctx, domain.Batch{ID: r.ids.Unique(), Kind: domain.BatchDeduct, Items: items})
+	result, err := r.sender.Send(ctx, domain.Batch{ID: r.ids.Unique(), Kind: items[0].Kind(), Items: items})
 	if result != port.SendCommitted {
 		return domain.NewError(domain.CodeOutcomeUnknown, "flows that were sent again", err)
 	}

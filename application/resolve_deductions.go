@@ -36,7 +36,7 @@ func (r *ResolveDeductions) Resolve(ctx context.Context, batch domain.Batch) dom
 			return r.unknown(ctx, "a barrier could not be noted", err)
 		}
 		return domain.VerdictCommit
-	case batch.Kind != domain.BatchDeduct:
+	case batch.Kind != domain.BatchDeduct && batch.Kind != domain.BatchWithdraw:
 		return domain.VerdictUnknown
 	}
 	replies, err := r.gate.Check(ctx, keysOf(batch.Items))

@@ -141,7 +141,7 @@ func TestCheckBackOfOtherKinds(t *testing.T) {
 		{domain.Batch{ID: "b-1", Kind: domain.BatchBarrier}, domain.VerdictCommit},
 		{domain.Batch{ID: "b-2", Kind: domain.BatchBarrier}, domain.VerdictUnknown},
 		{domain.Batch{ID: "b-3", Kind: domain.BatchWarmup}, domain.VerdictRollback},
-		{domain.Batch{ID: "b-4", Kind: domain.BatchWithdraw}, domain.VerdictUnknown},
+		{domain.Batch{ID: "b-4"}, domain.VerdictUnknown},
 	} {
 		if got := p.resolve.Resolve(t.Context(), c.batch); got != c.want {
 			t.Errorf("%s of %s: verdict %s, want %s", c.batch.ID, c.batch.Kind, got, c.want)

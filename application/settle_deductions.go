@@ -90,7 +90,7 @@ func (s *SettleDeductions) Handle(ctx context.Context, deliveries []port.Deliver
 func (s *SettleDeductions) Replay(ctx context.Context, deliveries []port.Delivery) (left []string) {
 	deliveries = slices.Clone(deliveries)
 	for i := range deliveries {
-		deliveries[i].Batch.Plain = deliveries[i].Batch.Plain || deliveries[i].Batch.Kind == domain.BatchDeduct
+		deliveries[i].Batch.Plain = true
 	}
 	g := s.settle(ctx, deliveries)
 	left = make([]string, len(deliveries))
@@ -154,7 +154,7 @@ func (s *SettleDeductions) sort(ctx context.Context, g *settlement) []piece {
 		switch {
 		case d.Malformed != "":
 			s.set(g, i, port.ParkMalformed, d.Malformed, "", d.Body)
-		case d.Batch.Kind == domain.BatchDeduct:
+		case d.Batch.Kind == domain.BatchDeduct || d.Batch.Kind == domain.BatchWithdraw:
 			for _, item := range d.Batch.Items {
 				pieces = append(pieces, piece{port.ApplyItem{Deduction: item, Plain: d.Batch.Plain}, i})
 			}

@@ -193,7 +193,7 @@ func TestSettleParksWhatItCannotApply(t *testing.T) {
 	})
 	p.tells(port.TellDone, orderIn(fine, domain.OrderConfirmed))
 	parked := p.parks()
-	deliveries := deliver(batchOf(itemOf(ghost), itemOf(fine)), plainOf(late), domain.Batch{ID: "w", Kind: domain.BatchWithdraw}, domain.Batch{},
+	deliveries := deliver(batchOf(itemOf(ghost), itemOf(fine)), plainOf(late), domain.Batch{ID: "w", Kind: 99}, domain.Batch{},
 		domain.Batch{ID: "x", Kind: domain.BatchWarmup})
 	deliveries[3].Malformed, deliveries[3].Body = strings.Repeat("ü", 400), bytes.Repeat([]byte("x"), 100_000)
 	if err := p.settle.Handle(t.Context(), deliveries); err != nil {

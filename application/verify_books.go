@@ -116,7 +116,7 @@ func (b *VerifyBooks) checkProduct(ctx context.Context, c *checking, product str
 	if look.view.Loaded && look.view.Remaining < 0 {
 		c.broke(&c.a, Finding{Product: product, Detail: fmt.Sprintf("the gate has %d left", look.view.Remaining)})
 	}
-	b.checkLive(c, look, totals.UntoldOrders)
+	b.checkLive(c, look, totals.UntoldOrders+totals.UntoldChanges)
 	return b.checkBothSides(ctx, c, look)
 }
 
@@ -134,6 +134,9 @@ func (c *checking) checkTotals(product string, t port.BookTotals) {
 			c.broke(at, Finding{Product: product, Detail: fmt.Sprintf(format, args...)})
 		}
 	}
+	onSale := t.OpenedWith + t.AddedUnits - t.WithdrawnUnits
+	find(&c.b, t.Stock.Total() != onSale, "%d units are on sale, but it began with %d, %d were added and %d withdrawn",
+		t.Stock.Total(), t.OpenedWith, t.AddedUnits, t.WithdrawnUnits)
 	find(&c.a, t.ConfirmedUnits > t.Stock.Total(), "%d units confirmed of %d put on sale", t.ConfirmedUnits, t.Stock.Total())
 	find(&c.b, t.Stock.Sold() != t.ConfirmedUnits, "put on sale less stock is %d, confirmed orders have %d units", t.Stock.Sold(), t.ConfirmedUnits)
 	find(&c.b, t.Stock.Sold() != t.FlowUnits, "put on sale less stock is %d, stock flows have %d units", t.Stock.Sold(), t.FlowUnits)
@@ -162,7 +165,7 @@ func (b *VerifyBooks) checkLive(c *checking, l stockLook, untold int64) {
 		c.moving(stuck, Finding{Product: product, Detail: fmt.Sprintf("%d open flows, the oldest for %.0f s", n, max(0, age.Seconds()))})
 	}
 	if untold > 0 {
-		c.moving(false, Finding{Product: product, Detail: fmt.Sprintf("%d orders that the gate has yet to be told", untold)})
+		c.moving(false, Finding{Product: product, Detail: fmt.Sprintf("%d orders and stock changes that the gate has yet to be told", untold)})
 	}
 }
 

@@ -31,6 +31,22 @@ type Receipt struct {
 	Remaining int64 // what the gate had left
 }
 
+// ChangeView is a stock change as an operator sees it. A withdrawal is pending until its row is there.
+type ChangeView struct {
+	ID        string // of its row; empty while it is pending
+	Product   string
+	Token     string
+	Delta     int64
+	Status    string // pending, confirmed, cancelled, rejected
+	CreatedAt time.Time
+}
+
+// ChangeReceipt answers a stock change. Replayed marks a token that was known already: Change is then as it now is.
+type ChangeReceipt struct {
+	Change   ChangeView
+	Replayed bool
+}
+
 // PublicStock is a product as every buyer may see it.
 type PublicStock struct {
 	Product       string

@@ -225,15 +225,12 @@ func (s *Store) addUnits(tx *gorm.DB, row *orderRow, audit port.Audit) (domain.O
 	if err := tx.Table("stock_changes").Where("id = ?", row.ID).Update("stock_version", row.StockVersion).Error; err != nil {
 		return domain.Order{}, err
 	}
-	if err := s.record(tx, audit, row.Product, stockJSON(before), stockJSON(after)); err != nil {
+	was := fmt.Sprintf(`{"total":%d,"stock":%d}`, before.Total(), before.Remaining())
+	is := fmt.Sprintf(`{"key":%q,"delta":%d,"total":%d,"stock":%d}`, row.Token, row.Quantity, after.Total(), after.Remaining())
+	if err := s.record(tx, audit, row.Product, was, is); err != nil {
 		return domain.Order{}, err
 	}
 	return row.order()
-}
-
-// stockJSON is a stock as the audit log keeps it.
-func stockJSON(stock domain.Stock) string {
-	return fmt.Sprintf(`{"total":%d,"stock":%d,"version":%d}`, stock.Total(), stock.Remaining(), stock.Version())
 }
 
 // Changes is port.Changes'.
