@@ -99,6 +99,16 @@ func (f Fate) moveAdded(state FlowState, newer bool) Move {
 	return Move{To: FlowSettled} // the rebuild has counted it
 }
 
+// Disproves reports whether a confirmed order proves that the gate has lost its flow: an order that was deducted
+// under the gate's own epoch has its flow there, of the order's sequence. A flow that is deducted under
+// another sequence was taken anew by a buyer who asked again.
+func (f Fate) Disproves(gateEpoch int64, state FlowState, flowEpoch, flowSequence int64) bool {
+	if f.Status != OrderConfirmed || f.Epoch != gateEpoch || gateEpoch == 0 {
+		return false
+	}
+	return state == FlowAbsent || state == FlowDeducted && flowEpoch == f.Epoch && flowSequence != f.Sequence
+}
+
 // FlowState is the state of a flow whose fate this is, as a rebuild writes it back.
 func (s OrderStatus) FlowState() FlowState {
 	switch s {

@@ -16,42 +16,56 @@ func (g *Gate) View(ctx context.Context, products []string) ([]port.GateView, er
 		calls[i] = g.newCall(viewScript, p, 0, 0)
 	}
 	g.run(ctx, calls)
-	views := make([]port.GateView, 0, len(products))
-	var first []domain.Key // the first open flow of each product that has one
-	var of []int
+	views := make([]port.GateView, len(products))
+	members := make([]string, len(products)) // the first open flow of each product that has one
+	failed := 0
 	for i, c := range calls {
-		h, fields, err := g.parse(c)
-		if err != nil {
-			return nil, unavailable(err)
+		var err error
+		if views[i], members[i], err = g.viewOf(c); err != nil {
+			views[i] = port.GateView{Product: c.product, Err: unavailable(err)}
+			failed++
 		}
-		g.note(c.product, h, domain.Flow{})
-		view, member, err := gateView(c.product, h, fields)
-		if err != nil {
-			return nil, unavailable(err)
-		}
-		views = append(views, view)
-		if member == "|" {
+	}
+	if failed > 0 && failed == len(views) {
+		return nil, views[0].Err
+	}
+	g.addOldest(ctx, views, members)
+	return views, nil
+}
+
+func (g *Gate) viewOf(c *call) (port.GateView, string, error) {
+	h, fields, err := g.parse(c)
+	if err != nil {
+		return port.GateView{}, "", err
+	}
+	g.note(c.product, h, domain.Flow{})
+	return gateView(c.product, h, fields)
+}
+
+// addOldest reads when the first open flow of each view was made, as far as that can be read.
+func (g *Gate) addOldest(ctx context.Context, views []port.GateView, members []string) {
+	var first []domain.Key
+	var of []int
+	for i, member := range members {
+		if views[i].Err != nil || member == "|" {
 			continue
 		}
-		key, err := memberKey(c.product, member)
-		if err != nil {
-			return nil, unavailable(err)
+		if key, err := memberKey(views[i].Product, member); err == nil {
+			first, of = append(first, key), append(of, i)
 		}
-		first, of = append(first, key), append(of, i)
 	}
 	if len(first) == 0 {
-		return views, nil
+		return
 	}
 	packed, err := g.readFlows(ctx, first)
 	if err != nil {
-		return nil, unavailable(err)
+		return
 	}
 	for n, p := range packed {
 		if flow, err := parseFlow(first[n], p); err == nil {
 			views[of[n]].OldestOpenAt = flow.At()
 		}
 	}
-	return views, nil
 }
 
 // gateView reads view.lua's reply; the second value is the first open member, "|" for none.
@@ -84,7 +98,7 @@ func (g *Gate) Shut(ctx context.Context, products []string) error {
 	g.run(ctx, calls)
 	for _, c := range calls {
 		if c.err != nil {
-			return unavailable(c.err)
+			return unavailable(fmt.Errorf("%s: %w", c.product, c.err))
 		}
 	}
 	return nil

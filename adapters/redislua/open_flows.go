@@ -12,15 +12,14 @@ import (
 	"seckill/domain"
 )
 
-// pageTries bounds how many pages are read on because every flow of a page was settled meanwhile.
-const pageTries = 4
-
-// Page implements port.OpenFlows. It needs no script: what was settled between the two reads is left out.
+// Page implements port.OpenFlows. It needs no script: what was settled between the two reads is left out, and so
+// is what has no flow any more; it reads on until the page is full or the set ends.
 func (g *Gate) Page(ctx context.Context, product string, after int64, limit int) ([]domain.Flow, error) {
 	if limit < 1 {
 		return nil, nil
 	}
-	for range pageTries {
+	var flows []domain.Flow
+	for {
 		var page *redis.ZSliceCmd
 		err := g.read(ctx, func(pipe redis.Pipeliner) {
 			page = pipe.ZRangeByScoreWithScores(ctx, g.keys.open(product),
@@ -30,16 +29,15 @@ func (g *Gate) Page(ctx context.Context, product string, after int64, limit int)
 			return nil, unavailable(err)
 		}
 		members := page.Val()
-		flows, err := g.openFlows(ctx, product, members)
+		more, err := g.openFlows(ctx, product, members)
 		if err != nil {
 			return nil, unavailable(err)
 		}
-		if len(flows) > 0 || len(members) < limit {
-			return flows, nil
+		if flows = append(flows, more...); len(flows) >= limit || len(members) < limit {
+			return flows[:min(len(flows), limit)], nil
 		}
 		after = int64(members[len(members)-1].Score)
 	}
-	return nil, nil
 }
 
 // openFlows reads the flows of open members; those that are not open any more are left out.

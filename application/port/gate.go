@@ -106,15 +106,16 @@ type Gate interface {
 	// pause or limit, and never twice for one key. An adopted flow is deducted and open.
 	Adopt(ctx context.Context, now time.Time, items []AdoptItem) []AdoptReply
 
-	// Tell moves each flow as domain.Fate.Move says, atomically per product, once only under any
-	// repetition and order, and remembers the highest stock version told.
+	// Tell moves each flow as domain.Fate.Move and Disproves say, atomically per product, once only under
+	// any repetition and order, and remembers the highest stock version told.
 	Tell(ctx context.Context, fates []domain.Fate) []TellOutcome
 }
 
 // OpenFlows is the gate's outbox: flows without a known row.
 type OpenFlows interface {
 	// Page gives at most limit open flows of a product with a sequence above after, in order
-	// of sequence, read from the open set alone. A missing record gives none. CodeUnavailable.
+	// of sequence, read from the open set alone; fewer than limit are the last ones. A missing
+	// record gives none. CodeUnavailable.
 	Page(ctx context.Context, product string, after int64, limit int) ([]domain.Flow, error)
 
 	// Claim says whether holder may relay the product's flows for the next ttl; a holder may
@@ -138,7 +139,8 @@ type GateView struct {
 	Server       string // identity that the record names
 	Revision     int64  // of its terms
 	OpenFlows    int64
-	OldestOpenAt time.Time // zero where none is open
+	OldestOpenAt time.Time // zero where none is open, or where it could not be read
+	Err          error     // why this one could not be read: then nothing else is set but Product
 }
 
 // GatePlan is the last step of a rebuild.
@@ -156,10 +158,12 @@ type GatePlan struct {
 // the record is not what the attempt made of it: flushed, overtaken by a higher epoch, or on
 // another server. The caller then starts again. Errors are CodeUnavailable.
 type GateAdmin interface {
-	// View reads records; it changes nothing.
+	// View reads records; it changes nothing. What could not be read of one product is its own view's Err; the
+	// error says that none of several, or the one, could be read.
 	View(ctx context.Context, products []string) ([]GateView, error)
 
-	// Shut stops deductions of records that exist; where there is none it does nothing.
+	// Shut stops deductions of records that exist; where there is none it does nothing. One that fails
+	// keeps none of the others from it.
 	Shut(ctx context.Context, products []string) error
 
 	// Prepare begins the attempt named by epoch: it makes the record if there is none, shuts it,

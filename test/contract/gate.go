@@ -59,6 +59,7 @@ func RunGate(t *testing.T, fixture GateFixture) {
 		"adopt takes units whatever the terms say, once":         gateAdopts,
 		"tell follows the settling table":                        gateTells,
 		"tell is refused where it could be lost":                 gateTellsNotNow,
+		"a confirmed order proves that its flow was lost":        gateTellsWhatItForgot,
 		"pages of open flows":                                    gatePages,
 		"claims":                                                 gateClaims,
 		"a rebuild under a higher epoch is followed by everyone": gateRebuilds,
@@ -185,10 +186,11 @@ func (w *gateWorld) tell(fate domain.Fate) port.TellOutcome {
 	return w.gate.Tell(w.Context(), []domain.Fate{fate})[0]
 }
 
+// fate is of an order that the gate had before its last rebuild.
 func (w *gateWorld) fate(user, token string, quantity int64, status domain.OrderStatus, fromBirth bool, version int64) domain.Fate {
 	w.Helper()
 	return domain.Fate{Key: w.key(user, token), Quantity: quantity, Status: status, FromBirth: fromBirth,
-		Epoch: w.epoch, Sequence: 1, StockVersion: version, At: w.now}
+		Epoch: max(0, w.epoch-1), Sequence: 1, StockVersion: version, At: w.now}
 }
 
 func (w *gateWorld) order(user, token string, quantity int64, status domain.OrderStatus) domain.Order {
@@ -567,6 +569,36 @@ func (w *gateWorld) tellCell(state domain.FlowState, fate domain.Fate, base, rem
 			w.Fatalf("%s told %s: view %+v", state, fate.Status, after)
 		}
 		state, remaining = move.To, after.Remaining
+	}
+}
+
+// gateTellsWhatItForgot: an order of the gate's own epoch has its flow there, of its own sequence.
+func gateTellsWhatItForgot(w *gateWorld) {
+	w.sell(5, domain.Terms{})
+	own := w.deduct("own", "t", 1, "a").Flow
+	told := func(user string, sequence int64, status domain.OrderStatus) port.TellOutcome {
+		fate := w.fate(user, "t", 1, status, true, 9)
+		fate.Epoch, fate.Sequence = w.epoch, sequence
+		return w.tell(fate)
+	}
+	for _, c := range []struct {
+		user     string
+		sequence int64
+		status   domain.OrderStatus
+		want     port.TellOutcome
+	}{
+		{"absent", 1, domain.OrderConfirmed, port.TellSuspect}, // its unit is taken, to be on the safe side
+		{"absent", 1, domain.OrderConfirmed, port.TellDone},    // it is there now, and said once
+		{"cancelled", 1, domain.OrderCancelled, port.TellDone},
+		{"own", own.Sequence() + 1, domain.OrderConfirmed, port.TellSuspect},
+	} {
+		if got := told(c.user, c.sequence, c.status); got != c.want || w.view().Remaining != 3 {
+			w.Fatalf("%+v: %d, %d left", c, got, w.view().Remaining)
+		}
+	}
+	right := w.deduct("right", "t", 1, "b").Flow
+	if got := told("right", right.Sequence(), domain.OrderConfirmed); got != port.TellDone || w.view().OpenFlows != 0 {
+		w.Fatalf("%d, %+v", got, w.view())
 	}
 }
 

@@ -7,7 +7,7 @@ local before, attempt = head(), tonumber(ARGV[6])
 for i = 6, 15 do
   if i ~= 8 and not whole(ARGV[i]) then return redis.error_reply('INVALID number') end
 end
-if not loaded or server ~= here or server ~= ARGV[8] then return before .. ' 0' end
+if not loaded or lost or server ~= here or server ~= ARGV[8] then return before .. ' 0' end
 if building == 0 and shut and epoch == attempt and seq == tonumber(ARGV[7]) + 1 then return before .. ' 1' end
 if building ~= attempt or epoch >= attempt or seq ~= tonumber(ARGV[7]) then return before .. ' 0' end
 redis.call('HSET', KEYS[1], 'epoch', ARGV[6], 'base', ARGV[10], 'building', '0', 'shut', '1',

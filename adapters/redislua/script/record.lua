@@ -15,15 +15,19 @@ if here == '' then
 end
 
 local got = redis.call('HMGET', KEYS[1], 'server', 'epoch', 'seq', 'remaining', 'base', 'told', 'building',
-  'shut', 'opens', 'closes', 'limit', 'paused', 'rev')
+  'shut', 'opens', 'closes', 'limit', 'paused', 'rev', 'open')
 local loaded = got[1] and true or false
 local n = {}
-for i = 2, 13 do -- missing is never zero, and what is no number was not written here
+for i = 2, 14 do -- missing is never zero, and what is no number was not written here
   if not got[i] or not string.match(got[i], '^%d+$') then loaded = false end
   n[i] = loaded and tonumber(got[i]) or 0
 end
 local server, epoch, seq, remaining, base, told = got[1], n[2], n[3], n[4], n[5], n[6]
 local building, shut, opens, closes, limit, paused, rev = n[7], n[8] == 1, n[9], n[10], n[11], n[12] == 1, n[13]
+
+-- The record counts the members of the open set, so that a set which was deleted or evicted is noticed.
+local open_count = n[14]
+local lost = loaded and redis.call('ZCARD', KEYS[2]) ~= open_count
 
 -- Lua prints 1e14 as 1e+14: every number that goes back to Redis goes through here.
 local function text(number) return string.format('%.0f', number) end
@@ -37,10 +41,10 @@ end
 
 local function whole(s) return #s <= 15 and string.match(s, '^%d+$') ~= nil end
 
--- rewound compares the record with the server and with what the caller has seen. A rebuild under an
+-- rewound compares the record with the server, with its open set and with what the caller has seen. A rebuild under an
 -- epoch that the caller has not seen ends the caller's memory.
 local function rewound()
-  if server ~= here then return true end
+  if server ~= here or lost then return true end
   local seen = tonumber(ARGV[2])
   if building > seen then return false end
   if epoch ~= seen then return epoch < seen end
@@ -61,10 +65,16 @@ local function pack(letter, quantity, from, sequence, of_epoch, ms, attempt)
   return letter .. '|' .. quantity .. '|' .. from .. '|' .. sequence .. '|' .. of_epoch .. '|' .. ms .. '|' .. attempt
 end
 
--- flow reads a flow, what this call is about to write included.
-local pending = {}
+-- flow reads a flow, what this call is about to write included. One that is deducted and not in the open set
+-- is of a set that was lost: the rebuild has not counted its units, so it is as good as absent.
+local pending, epoch_text = {}, text(epoch)
 local function flow(key, user, token)
-  return pending[user .. '|' .. token] or redis.call('HGET', key, token)
+  local member = user .. '|' .. token
+  if pending[member] then return pending[member] end
+  local packed = redis.call('HGET', key, token)
+  if packed and string.byte(packed) == 68 and string.match(packed, '^D|%d*|%d*|%d*|(%d*)|') ~= epoch_text
+    and not redis.call('ZSCORE', KEYS[2], member) then return false end
+  return packed
 end
 
 -- Writes wait in lists until every check of the call is done. score is the sequence of a flow that
@@ -83,7 +93,7 @@ local function put(key, user, token, packed, score, leaves)
 end
 
 -- take deducts wanted units as a new open flow, the next in sequence.
-local last, epoch_text = seq, text(epoch)
+local last = seq
 local function take(key, user, token, quantity, wanted, ms, attempt)
   last = last + 1
   local score = text(last)
@@ -93,13 +103,14 @@ local function take(key, user, token, quantity, wanted, ms, attempt)
   return packed
 end
 
--- save writes the lists, remaining and told, and raises the sequence: to that of the last flow taken, or by one.
+-- save writes the lists, remaining, told and the size of the open set, and raises the sequence: to that of the last flow taken, or by one.
 local function save()
   for i = 1, #hash_writes do
     redis.call('HSET', hash_writes[i][1], hash_writes[i][2], hash_writes[i][3])
   end
-  if #opened > 0 then redis.call('ZADD', KEYS[2], unpack(opened)) end
-  if #closed > 0 then redis.call('ZREM', KEYS[2], unpack(closed)) end
+  if #opened > 0 then open_count = open_count + redis.call('ZADD', KEYS[2], unpack(opened)) end
+  if #closed > 0 then open_count = open_count - redis.call('ZREM', KEYS[2], unpack(closed)) end
   seq = last > seq and last or seq + 1
-  redis.call('HSET', KEYS[1], 'remaining', text(remaining), 'told', text(told), 'seq', text(seq))
+  redis.call('HSET', KEYS[1], 'remaining', text(remaining), 'told', text(told), 'seq', text(seq),
+    'open', text(open_count))
 end

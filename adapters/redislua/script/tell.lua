@@ -3,6 +3,8 @@
 -- KEYS  4… flow hash of each fate's user
 -- ARGV  6… per fate: user, token, quantity, status (confirmed, cancelled, voided = cancelled from birth, rejected,
 --       added = a stock change that put units on sale), stock version, epoch and sequence of the flow, milliseconds
+-- A confirmed order that was deducted in this epoch has its flow here, of that very sequence; any other
+-- finding proves that the flow was lost.
 -- Reply head, then per fate, if the state is O or S: D done, X done and the gate has been proved wrong
 -- Error INVALID quantity or number: no fate of the call was taken.
 for i = 1, #KEYS - 3 do
@@ -41,6 +43,16 @@ local function move(status, letter, newer, quantity)
   return letter, 0, false
 end
 
+-- forgotten reports whether the gate has lost the flow of a confirmed order.
+local function forgotten(status, packed, letter, of_epoch, sequence)
+  if status ~= 'confirmed' or of_epoch ~= epoch_text or epoch == 0 then return false end
+  if letter == 'D' then
+    local own, its = string.match(packed, '^D|%d*|%d*|(%d*)|(%d*)|')
+    return its == of_epoch and own ~= sequence
+  end
+  return letter == '-'
+end
+
 local changed = false
 local out = { '' }
 for i = 1, #KEYS - 3 do
@@ -49,10 +61,11 @@ for i = 1, #KEYS - 3 do
   local packed = flow(key, user, token)
   local letter = packed and string.sub(packed, 1, 1) or '-'
   local to, gained, suspect = move(ARGV[at + 3], letter, version > base, tonumber(quantity))
+  if forgotten(ARGV[at + 3], packed, letter, ARGV[at + 5], ARGV[at + 6]) then suspect = true end
   if to ~= letter then
     local now_packed = packed and to .. string.sub(packed, 2)
       or pack(to, quantity, '', ARGV[at + 6], ARGV[at + 5], ARGV[at + 7], '')
-    put(key, user, token, now_packed, nil, letter == 'D')
+    put(key, user, token, now_packed, nil, letter == 'D' or letter == '-')
     remaining = remaining + gained
     changed = true
   end

@@ -274,6 +274,7 @@ func tell(r *record, fate domain.Fate) (port.TellOutcome, bool) {
 	id := flowID{fate.Key.User(), fate.Key.Token()}
 	f, known := r.flows[id]
 	move := fate.Move(f.State, r.base, r.remaining)
+	move.Suspect = move.Suspect || fate.Disproves(r.epoch, f.State, f.Epoch, f.Sequence)
 	changed := false
 	if move.To != f.State {
 		if !known {
