@@ -122,9 +122,11 @@ type LogConfig struct {
 	Format string `koanf:"format"` // json, text, or auto: text on a terminal
 }
 
-// StopConfig bounds an ordered stop.
+// StopConfig bounds an ordered stop. What has not ended after Grace is cut off; Delay, a part of it, is how
+// long the doors go on answering after readiness was turned off.
 type StopConfig struct {
 	Grace time.Duration `koanf:"grace"`
+	Delay time.Duration `koanf:"delay"`
 }
 
 // FaultConfig arms fault points, for tests alone: see adapters/faultpoint. No point is taken unless Allowed is set.
@@ -171,7 +173,7 @@ func DefaultConfig() Config {
 		Relay:     RelayConfig{OpenAge: 5 * time.Second},
 		Reconcile: ReconcileConfig{Schedule: "0 0 * * * *", Policy: string(application.PolicySendAgain), SafeAge: time.Minute},
 		Log:       LogConfig{Level: "info", Format: "auto"},
-		Stop:      StopConfig{Grace: 20 * time.Second},
+		Stop:      StopConfig{Grace: 25 * time.Second},
 	}
 }
 
@@ -252,6 +254,9 @@ func (c Config) validateBounds(fault func(key, format string, args ...any)) {
 		if v <= 0 {
 			fault(key, "%v is not a positive time", v)
 		}
+	}
+	if c.Stop.Delay < 0 || c.Stop.Delay >= c.Stop.Grace/2 && c.Stop.Delay > 0 {
+		fault("stop.delay", "%v is not between 0 and half of stop.grace", c.Stop.Delay)
 	}
 	switch application.ReconcilePolicy(c.Reconcile.Policy) {
 	case application.PolicySendAgain, application.PolicyReportOnly:

@@ -122,6 +122,7 @@ func doorsModule() fx.Option {
 		newDoors,
 		asRunner(func(d *doors) *echohttp.Door { return d.buyers }),
 		asRunner(func(d *doors) *echohttp.Door { return d.operators }),
+		asRunner(func(d *doors, c Config) part { return part{name: "readiness", stop: d.turnAway(c.Stop.Delay)} }),
 	))
 }
 
@@ -209,6 +210,19 @@ func pingRedis(ctx context.Context, client redis.UniversalClient) error {
 
 // doors are both listeners.
 type doors struct{ buyers, operators *echohttp.Door }
+
+// turnAway turns readiness off at both doors, which go on answering for so long.
+func (d *doors) turnAway(delay time.Duration) func(context.Context) error {
+	return func(ctx context.Context) error {
+		d.buyers.Draining()
+		d.operators.Draining()
+		select {
+		case <-time.After(delay):
+		case <-ctx.Done():
+		}
+		return nil
+	}
+}
 
 func (*doors) url(d *echohttp.Door) string {
 	addr, _ := d.Listen(context.Background()) // bound already: gives the address
