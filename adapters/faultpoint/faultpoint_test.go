@@ -96,6 +96,10 @@ func (l insideLedger) Decide(context.Context, []port.FateClaim) ([]domain.Order,
 	return make([]domain.Order, 1), nil
 }
 
+func (l insideLedger) Cancel(ctx context.Context, claims []port.FateClaim) ([]domain.Order, error) {
+	return l.Decide(ctx, claims)
+}
+
 func (l insideLedger) Fates(context.Context, []domain.Key) ([]domain.Order, error) { return nil, nil }
 
 func (l insideLedger) MarkTold(context.Context, []domain.Order) error {
@@ -127,6 +131,9 @@ func play(t *testing.T, p *Points, call string, in *inside) (good bool) {
 		return err == nil
 	case "decide":
 		_, err := p.Ledger(insideLedger{inside: in}).Decide(ctx, nil)
+		return err == nil
+	case "cancel":
+		_, err := p.Ledger(insideLedger{inside: in}).Cancel(ctx, nil)
 		return err == nil
 	case "told":
 		return p.Outbox(insideLedger{inside: in}).MarkTold(ctx, nil) == nil

@@ -70,7 +70,6 @@ func TestOwnServers(t *testing.T) {
 		{"F48_redis_away", f48RedisAway},
 		{"F51_broker_away", f51BrokerAway},
 		{"F53_consumer_outlives_the_start", func(t *testing.T, s *shop.Shop, _ *harness.Stack) { f53OutlivesTheStart(t, s, started) }},
-		{"F48_killed_before_the_tell", f48KilledBeforeTheTell},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.play(t, s.For(t), servers) })
 	}

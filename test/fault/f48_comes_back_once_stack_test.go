@@ -233,36 +233,41 @@ func f48RedisAway(t *testing.T, s *shop.Shop, servers *harness.Stack) {
 	holds(t, s, product, 2, 2, mine[1], next, late)
 }
 
-// F48: the service is killed when the row is written and the gate, which hangs, has not answered.
-func f48KilledBeforeTheTell(t *testing.T, s *shop.Shop, servers *harness.Stack) {
-	product := onSale(t, s, 1, 0)
-	p := &purchase{product: product, user: "bob", token: "t", quantity: 1}
-	p.buy(s)
-	s.WaitOrder(product, "bob", "t", "confirmed")
-	key, err := domain.NewKey(product, "bob", "t")
-	if err != nil {
-		t.Fatal(err)
+// F48: the service is killed at the very edges of the row's transaction: the buyer, whose connection is torn,
+// finds the order as it was or cancelled, and its units are sold again by whoever comes next.
+func TestF48KilledBesideTheRow(t *testing.T) {
+	t.Parallel()
+	for _, profile := range []string{shop.Embedded, shop.Stack} {
+		for point, status := range map[string]string{"cancel.before": "confirmed", "cancel.after": "cancelled"} {
+			t.Run(profile+"/"+point, func(t *testing.T) {
+				t.Parallel()
+				s := shop.New(t, profile, "SECKILL_FAULT__ALLOWED=true")
+				arm(s, point+"=kill")
+				s.Start()
+				product := onSale(t, s, 1, 0)
+				p := &purchase{product: product, user: "bob", token: "t", quantity: 1}
+				p.buy(s)
+				s.WaitOrder(product, "bob", "t", "confirmed")
+				if a := s.Cancel(product, "bob", "t"); a.Err == nil {
+					t.Errorf("from a service that is killed: %v", a)
+				}
+				s.WaitDead(time.Minute)
+				arm(s)
+				s.Start()
+				s.WaitOpen(product)
+				if a := s.Order(product, "bob", "t"); a.Text("status") != status {
+					t.Errorf("the order: %v", a)
+				}
+				if status == "confirmed" {
+					cancelled(t, s, p)
+				}
+				next := &purchase{product: product, user: "next", token: "t", quantity: 1}
+				boughtAtLast(t, s, next)
+				cancelled(t, s, p)
+				holds(t, s, product, 1, 1, next)
+			})
+		}
 	}
-	store := s.Store()
-	if err := servers.Redis.Stop(); err != nil {
-		t.Fatal(err)
-	}
-	var asked sync.WaitGroup
-	asked.Go(func() { s.Cancel(product, "bob", "t") })
-	shop.Eventually(t, time.Minute, "the row", func() (bool, string) {
-		orders, err := store.Fates(context.Background(), []domain.Key{key})
-		return err == nil && orders[0].Status() == domain.OrderCancelled && !orders[0].GateTold(), fmt.Sprint(err)
-	})
-	s.Kill()
-	asked.Wait()
-	if err := servers.Redis.Cont(); err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	cancelled(t, s, p)
-	next := &purchase{product: product, user: "next", token: "t", quantity: 1}
-	boughtAtLast(t, s, next)
-	holds(t, s, product, 1, 1, next)
 }
 
 // F48: the consumer has written the orders and waits for the stock row when two of them are cancelled. Whatever
