@@ -75,7 +75,7 @@ func (i *inside) Open(context.Context, string, int64) (bool, error) {
 	return true, nil
 }
 
-func (i *inside) Reopen(context.Context, string, int64) (bool, error) {
+func (i *inside) Locked(context.Context, string, int64, func(port.LockedStock) error) (bool, error) {
 	i.reached++
 	return true, nil
 }
@@ -152,7 +152,7 @@ func play(t *testing.T, p *Points, call string, in *inside) (good bool) {
 	case "open":
 		ok, err = p.GateAdmin(in).Open(ctx, "p", 1)
 	case "reopen":
-		ok, err = p.Epochs(in).Reopen(ctx, "p", 1)
+		ok, err = p.Epochs(in).Locked(ctx, "p", 1, nil)
 	default:
 		t.Fatalf("no such call: %s", call)
 	}

@@ -158,6 +158,6 @@ type epochs struct {
 	p *Points
 }
 
-func (e epochs) Reopen(ctx context.Context, product string, epoch int64) (bool, error) {
-	return try(ctx, e.p, "reopen", func() (bool, error) { return e.Epochs.Reopen(ctx, product, epoch) })
+func (e epochs) Locked(ctx context.Context, product string, epoch int64, do func(port.LockedStock) error) (bool, error) {
+	return try(ctx, e.p, "reopen", func() (bool, error) { return e.Epochs.Locked(ctx, product, epoch, do) })
 }
