@@ -157,7 +157,7 @@ func ledgerModuleOf(open any) fx.Option {
 	return fx.Module("ledger", fx.Provide(
 		open,
 		fx.Annotate(func(s *gormmysql.Store) *gormmysql.Store { return s },
-			fx.As(new(port.Ledger)), fx.As(new(port.Outbox)), fx.As(new(port.Catalog)), fx.As(new(port.Epochs)),
+			fx.As(new(port.Ledger)), fx.As(new(port.Changes)), fx.As(new(port.Outbox)), fx.As(new(port.Catalog)), fx.As(new(port.Epochs)),
 			fx.As(new(port.Parking)), fx.As(new(port.AuditLog)), fx.As(new(port.ReportStore)), fx.As(new(port.Book)),
 			fx.As(new(port.BarrierLog))),
 		asRunner(func(s *gormmysql.Store, c Config) part {

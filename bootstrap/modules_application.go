@@ -23,7 +23,7 @@ func applicationModule() fx.Option {
 	return fx.Module("application",
 		fx.Provide(
 			deductConfig, relayConfig, reconcileConfig, rebuildConfig, leaseConfig,
-			application.DefaultSettleConfig, application.DefaultVerifyConfig, application.DefaultReplayConfig, application.DefaultWatchConfig,
+			application.DefaultSettleConfig, application.DefaultVerifyConfig, application.DefaultReplayConfig, application.DefaultWatchConfig, changeStockConfig,
 			func() application.Encode { return wire.Encode },
 			func() application.Decode { return wire.Decode },
 		),
@@ -35,7 +35,7 @@ func applicationModule() fx.Option {
 			application.NewConfirmDeductions, application.NewResolveDeductions,
 			newRebuild,
 			application.NewDeductStock, application.NewRelayOpenFlows, application.NewReplayParked, application.NewWatchGates,
-			application.NewOpenSale, application.NewPauseSale, application.NewShowOrder, application.NewCancelOrder, application.NewShowStock,
+			application.NewOpenSale, application.NewPauseSale, application.NewChangeStock, application.NewShowOrder, application.NewCancelOrder, application.NewShowStock,
 			newShowPipeline, application.NewListParked, application.NewReconcileStock, application.NewVerifyBooks,
 			newStockEyes, newReadiness,
 		))
@@ -137,6 +137,7 @@ type doorsParams struct {
 	Stock     *application.ShowStock
 	Open      *application.OpenSale
 	Pause     *application.PauseSale
+	Changes   *application.ChangeStock
 	Reconcile *application.ReconcileStock
 	Pipeline  *application.ShowPipeline
 	Verify    *application.VerifyBooks
@@ -152,7 +153,7 @@ func newDoors(p doorsParams) *doors {
 	return &doors{
 		buyers: echohttp.NewBuyersDoor(buyers, echohttp.BuyersDeps{Deduct: p.Deduct, Orders: p.Order, Cancel: p.Cancel,
 			Stock: p.Stock, Readiness: p.Readiness}, p.Log),
-		operators: echohttp.NewOperatorsDoor(operators, echohttp.OperatorsDeps{Open: p.Open, Pause: p.Pause, Stock: p.Stock,
+		operators: echohttp.NewOperatorsDoor(operators, echohttp.OperatorsDeps{Open: p.Open, Pause: p.Pause, Changes: p.Changes, Stock: p.Stock,
 			Reconcile: p.Reconcile, Pipeline: p.Pipeline, Verify: p.Verify, Parked: p.Parked, Replay: p.Replay, Readiness: p.Readiness}, p.Log),
 	}
 }
@@ -162,6 +163,11 @@ func deductConfig(c Config) application.DeductConfig {
 	d.QueueMax, d.BatchMax, d.SendersMax = c.Deduct.QueueMax, c.Deduct.BatchMax, c.Deduct.SendersMax
 	d.SendTimeout = c.RocketMQ.SendTimeout + c.RocketMQ.SendTimeout/2
 	return d
+}
+
+// changeStockConfig is as patient as the lane: its sends go the same way.
+func changeStockConfig(d application.DeductConfig) application.ChangeStockConfig {
+	return application.ChangeStockConfig{GateTimeout: d.DeductTimeout, SendTimeout: d.SendTimeout}
 }
 
 // newSchedule runs reconcile by cron: bounded, one at a time, and never with roll-back.

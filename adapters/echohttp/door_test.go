@@ -50,7 +50,7 @@ func TestWhatIsNoRouteIsAProblem(t *testing.T) {
 	}
 	for _, path := range []string{"/", "/openapi.yaml", "/api/v1/products/p1", "/admin/v1/trace", "/metrics", "/admin/v1/products/p1/rebuild",
 		"/admin/v1/reconciliations/r1/x",
-		"/admin/v1/products/p1/stock-changes", "/admin/v1/parked/x/replay/x"} {
+		"/admin/v1/products/p1/stock-changes/k1/x", "/admin/v1/parked/x/replay/x"} {
 		wantProblem(t, serve(t, f.operators, request("GET", path, "")), 404, codeNoSuchRoute)
 	}
 }
