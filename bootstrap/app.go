@@ -26,6 +26,7 @@ type Services struct {
 	Verify    *application.VerifyBooks
 	Reconcile *application.ReconcileStock
 	Rebuild   *application.RebuildStock
+	Examine   *application.Examine
 	Parked    *application.ListParked
 	Replay    *application.ReplayParked
 	Tokens    *echohttp.Tokens
@@ -68,7 +69,7 @@ func (c *closers) close(log *slog.Logger) {
 
 // Options is the whole graph of a service with its doors.
 func Options(c Config, log *slog.Logger) fx.Option {
-	return fx.Options(base(c, log), modules(c), applicationModule(), consumerModule(c), runnersModule(), doorsModule(), faultModule(c))
+	return fx.Options(base(c, log), modules(c), applicationModule(), consumerModule(c), runnersModule(c), doorsModule(), faultModule(c))
 }
 
 // toolOptions is the graph of a command that opens the servers itself: no doors, no lane and no
@@ -84,9 +85,9 @@ func toolOptions(c Config, log *slog.Logger) fx.Option {
 
 func modules(c Config) fx.Option {
 	if c.Embedded() {
-		return fx.Options(embeddedGateModule(), embeddedBrokerModule(), embeddedLedgerModule())
+		return fx.Options(embeddedGateModule(), embeddedBrokerModule(), embeddedLedgerModule(), embeddedInspectorsModule())
 	}
-	return fx.Options(gateModule(), brokerModule(), ledgerModule())
+	return fx.Options(gateModule(), brokerModule(), ledgerModule(), inspectorsModule())
 }
 
 func base(c Config, log *slog.Logger) fx.Option {

@@ -15,6 +15,7 @@ import (
 
 // startOrder is the order in which what runs is started; it is stopped in reverse. Why:
 //   - the ledger and the gate first: everything below asks them;
+//   - nothing is sent before it is known that the gate evicts nothing;
 //   - the producer before the consumer and the lane, since both send or answer through it,
 //     and last but the stores to stop, so that nothing is left unsent;
 //   - the rebuilder before the consumer, since a delivery may find a suspect, and the
@@ -24,8 +25,8 @@ import (
 //   - the buyers' door last in; first out but for readiness, which is turned off while the doors
 //     still answer, so that whoever spreads the buyers sends no more of them here.
 var startOrder = []string{
-	"ledger", "gate", "producer", "lease", "rebuild", "consumer", "cold-road", "watch-gates", "lane", "relay",
-	"replay", "graves", "schedule", "operators", "buyers", "readiness",
+	"ledger", "gate", "eviction", "producer", "lease", "rebuild", "consumer", "cold-road", "watch-gates", "lane", "relay",
+	"replay", "graves", "schedule", "examine", "operators", "buyers", "readiness",
 }
 
 // overtime is how long a part that does not keep to its time is waited for before the next one is stopped.

@@ -70,7 +70,7 @@ func (p *program) rootCommand() *cobra.Command {
 	root.PersistentFlags().StringVar(&p.configPath, "config", "", "settings file (YAML)")
 	p.settingFlag(root, "profile", "profile", "embedded or stack")
 	p.settingFlag(root, "data", "data", "folder of the embedded profile")
-	root.AddCommand(p.serveCommand(), p.migrateCommand(), p.reconcileCommand(), p.verifyCommand(), p.parkedCommand(),
+	root.AddCommand(p.serveCommand(), p.migrateCommand(), p.reconcileCommand(), p.verifyCommand(), p.doctorCommand(), p.parkedCommand(),
 		p.rehearseCommand(), p.tokenCommand(), p.versionCommand())
 	refuseStrayArguments(root)
 	return root

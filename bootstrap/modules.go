@@ -46,15 +46,17 @@ func gatePorts() fx.Option {
 
 func gateModule() fx.Option {
 	return fx.Module("gate", gatePorts(), fx.Provide(
-		func(c Config) redis.UniversalClient {
-			return redislua.NewClient(redislua.ClientConfig{Addrs: c.Redis.Addrs, Master: c.Redis.Master,
-				Username: c.Redis.Username, Password: string(c.Redis.Password),
-				SentinelUsername: c.Redis.SentinelUsername, SentinelPassword: string(c.Redis.SentinelPassword)})
-		},
+		func(c Config) redis.UniversalClient { return redislua.NewClient(redisConfig(c)) },
 		func(client redis.UniversalClient) (*redislua.Gate, error) {
 			return redislua.New(client, redislua.Config{})
 		},
 	))
+}
+
+func redisConfig(c Config) redislua.ClientConfig {
+	return redislua.ClientConfig{Addrs: c.Redis.Addrs, Master: c.Redis.Master,
+		Username: c.Redis.Username, Password: string(c.Redis.Password),
+		SentinelUsername: c.Redis.SentinelUsername, SentinelPassword: string(c.Redis.SentinelPassword)}
 }
 
 // embeddedGateModule is the same gate on a Redis in this process.

@@ -37,13 +37,17 @@ func applicationModule() fx.Option {
 			application.NewDeductStock, application.NewRelayOpenFlows, application.NewReplayParked, application.NewWatchGates,
 			application.NewOpenSale, application.NewPauseSale, application.NewChangeStock, application.NewShowOrder, application.NewCancelOrder, application.NewShowStock,
 			newShowPipeline, application.NewListParked, application.NewReconcileStock, application.NewVerifyBooks,
-			newStockEyes, newReadiness,
+			newStockEyes, newReadiness, application.NewExamine, examineConfig,
 		))
 }
 
 // runnersModule has what runs beside requests and sells.
-func runnersModule() fx.Option {
-	return fx.Module("runners", roadModule(), fx.Provide(
+func runnersModule(c Config) fx.Option {
+	own := fx.Options()
+	if !c.Embedded() {
+		own = guardsModule()
+	}
+	return fx.Module("runners", roadModule(), own, fx.Provide(
 		asRunner(func(d *application.DeductStock) *application.DeductStock { return d }),
 		asRunner(func(r *application.RelayOpenFlows) *application.RelayOpenFlows { return r }),
 		asRunner(func(r *application.ReplayParked) *application.ReplayParked { return r }),
@@ -141,6 +145,7 @@ type doorsParams struct {
 	Reconcile *application.ReconcileStock
 	Pipeline  *application.ShowPipeline
 	Verify    *application.VerifyBooks
+	Examine   *application.Examine
 	Parked    *application.ListParked
 	Replay    *application.ReplayParked
 	Readiness *application.Readiness
@@ -154,7 +159,7 @@ func newDoors(p doorsParams) *doors {
 		buyers: echohttp.NewBuyersDoor(buyers, echohttp.BuyersDeps{Deduct: p.Deduct, Orders: p.Order, Cancel: p.Cancel,
 			Stock: p.Stock, Readiness: p.Readiness}, p.Log),
 		operators: echohttp.NewOperatorsDoor(operators, echohttp.OperatorsDeps{Open: p.Open, Pause: p.Pause, Changes: p.Changes, Stock: p.Stock,
-			Reconcile: p.Reconcile, Pipeline: p.Pipeline, Verify: p.Verify, Parked: p.Parked, Replay: p.Replay, Readiness: p.Readiness}, p.Log),
+			Reconcile: p.Reconcile, Pipeline: p.Pipeline, Verify: p.Verify, Doctor: p.Examine, Parked: p.Parked, Replay: p.Replay, Readiness: p.Readiness}, p.Log),
 	}
 }
 

@@ -84,6 +84,11 @@ func (f fakeChanges) List(_ context.Context, p, before string, limit int) ([]app
 	return f.changes(p, before, limit)
 }
 
+func (f *fakes) Examine(context.Context) (application.Examination, error) {
+	return application.Examination{At: someTime, Wrong: 1, Checks: []application.ExamineCheck{{Part: "gate", Node: "r1:6379",
+		Name: "maxmemory-policy", Verdict: application.VerdictWrong, Found: "allkeys-lru", Right: "noeviction", Why: "w", Change: "c", Matters: true}}}, nil
+}
+
 type fakePipeline struct{}
 
 func (fakePipeline) Show(context.Context) application.PipelineView { return application.PipelineView{} }
@@ -223,7 +228,7 @@ func newFixture(t testing.TB, change ...func(*Config)) *fixture {
 	f := &fixture{fakes: newFakes(), tokens: tokens, log: new(lockedBuffer)}
 	log := slog.New(slog.NewJSONHandler(f.log, nil))
 	f.buyers = NewBuyersDoor(cfg, BuyersDeps{f, fakeOrders{f.fakes}, fakeOrders{f.fakes}, fakeStock{f.fakes}, f}, log)
-	f.operators = NewOperatorsDoor(cfg, OperatorsDeps{f, f, fakeChanges{f.fakes}, fakeStock{f.fakes}, f, fakePipeline{}, f, f, f, f}, log)
+	f.operators = NewOperatorsDoor(cfg, OperatorsDeps{f, f, fakeChanges{f.fakes}, fakeStock{f.fakes}, f, fakePipeline{}, f, f, f, f, f}, log)
 	return f
 }
 

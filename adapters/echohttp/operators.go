@@ -36,6 +36,9 @@ type (
 	booksVerifier interface {
 		Verify(context.Context, string, []application.JournalEntry) (application.Verification, error)
 	}
+	examiner interface {
+		Examine(context.Context) (application.Examination, error)
+	}
 	parkedLister interface {
 		List(ctx context.Context, before string, limit int) ([]port.Parked, error)
 	}
@@ -56,6 +59,7 @@ type OperatorsDeps struct {
 	Reconcile reconciler
 	Pipeline  pipelineShower
 	Verify    booksVerifier
+	Doctor    examiner
 	Parked    parkedLister
 	Replay    parkedReplayer
 	Readiness readinessChecker
@@ -82,6 +86,7 @@ func NewOperatorsDoor(cfg Config, deps OperatorsDeps, log *slog.Logger) *Door {
 		{http.MethodGet, "/admin/v1/reconciliations/:id", "ops:read", d.showReport, false},
 		{http.MethodGet, "/admin/v1/pipeline", "ops:read", d.showPipeline, false},
 		{http.MethodGet, "/admin/v1/verification", "ops:read", d.verify, true},
+		{http.MethodGet, "/admin/v1/doctor", "ops:read", d.examine, false},
 		{http.MethodGet, "/admin/v1/parked", "ops:read", d.listParked, false},
 		{http.MethodPost, "/admin/v1/parked/replay", "reconcile:run", d.replaySome, true},
 		{http.MethodPost, "/admin/v1/parked/:id/replay", "reconcile:run", d.replayOne, false},
