@@ -149,14 +149,28 @@ func (e *Examine) inspect(ctx context.Context) []port.Reading {
 	defer cancel()
 	var all []port.Reading
 	for n, i := range e.inspections {
-		select {
-		case found := <-answers[n]: // of one that still hangs: never
-			all = append(all, found...)
-		case <-late.Done():
-			all = append(all, unreadable(i.Part, "it did not answer in time"))
+		found, answered := await(late, answers[n])
+		if !answered {
+			found = []port.Reading{unreadable(i.Part, "it did not answer in time")}
 		}
+		all = append(all, found...)
 	}
 	return all
+}
+
+// await gives an answer that is there even when the time has run out meanwhile; a nil channel has none.
+func await(late context.Context, answer chan []port.Reading) ([]port.Reading, bool) {
+	select {
+	case found := <-answer:
+		return found, true
+	case <-late.Done():
+	}
+	select {
+	case found := <-answer:
+		return found, true
+	default:
+		return nil, false
+	}
 }
 
 func (i *inspection) inspect(ctx context.Context) (found []port.Reading) {
