@@ -47,7 +47,7 @@ func (c *crowd) cancels() (entries []application.JournalEntry) {
 // in the middle: what was given back was sold again, once, and the journal knows whose wish it was.
 func TestBuyersCancelAmidABurstAndAKill(t *testing.T) {
 	onBoth(t, func(t *testing.T, profile string) {
-		s := shop.New(t, profile)
+		s := shop.New(t, profile, "SECKILL_RECONCILE__SAFE_AGE=1ms")
 		s.Start()
 		const total = 300
 		product := onSale(t, s, total)
@@ -64,6 +64,10 @@ func TestBuyersCancelAmidABurstAndAKill(t *testing.T) {
 		t.Logf("%d accepted, %d refused, %d cancelled", bought, refused, cancelled)
 		if v := s.HoldsEventually(product); v.Confirmed != bought-cancelled || v.Units != v.Confirmed || v.Confirmed > total {
 			t.Errorf("%d orders of %d units, and %d of %d accepted were cancelled", v.Confirmed, v.Units, cancelled, bought)
+		}
+		a := s.Admin(http.MethodPost, "/admin/v1/reconciliations", map[string]string{"mode": "dry-run", "productId": product})
+		if a.Status != http.StatusOK || a.Text("found") != "map[]" {
+			t.Errorf("a reconciliation of books in order: %v", a)
 		}
 		s.Stop()
 		if v := s.VerifyJournal(append(c.journal(), c.cancels()...)); !v.Holds {
