@@ -34,6 +34,13 @@
 // own: a buyer who hangs up does not tear a message. Products that the gate has no record of are
 // looked up beside the lane, so that a slow database holds up no purchase.
 //
+// The intake. While nothing can be sent on, or too much is on its way, the lane takes nobody new, so that
+// a dead broker does not eat the stock. It judges by what the lane and the relay see anyway: sends that
+// fail one after another, and the open flows that the relay has counted. A batch then costs one look at
+// the flows instead of one deduct, so a known token gets its answer. One purchase a second goes on as ever:
+// without it nobody would learn that the broker is back, since another instance may have finished all
+// that was open.
+//
 // Answers. Each outcome of the gate has one answer, in receiptOf. Whatever the table does not
 // name is "unknown", and so is a panic: the safe side is never a refusal.
 //

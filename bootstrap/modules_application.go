@@ -22,7 +22,7 @@ import (
 func applicationModule() fx.Option {
 	return fx.Module("application",
 		fx.Provide(
-			deductConfig, relayConfig, reconcileConfig, rebuildConfig, leaseConfig,
+			deductConfig, intakeConfig, relayConfig, reconcileConfig, rebuildConfig, leaseConfig,
 			application.DefaultSettleConfig, application.DefaultVerifyConfig, application.DefaultReplayConfig, application.DefaultWatchConfig, changeStockConfig,
 			func() application.Encode { return wire.Encode },
 			func() application.Decode { return wire.Decode },
@@ -33,7 +33,7 @@ func applicationModule() fx.Option {
 			fx.Annotate(application.NewSettleDeductions, fx.As(fx.Self()), fx.As(new(port.DeliveryHandler))),
 			fx.Annotate(application.NewLease, fx.As(fx.Self()), fx.As(new(application.Leases))),
 			application.NewConfirmDeductions, application.NewResolveDeductions,
-			newRebuild,
+			newRebuild, application.NewIntake,
 			application.NewDeductStock, application.NewRelayOpenFlows, application.NewReplayParked, application.NewWatchGates,
 			application.NewOpenSale, application.NewPauseSale, application.NewChangeStock, application.NewShowOrder, application.NewCancelOrder, application.NewShowStock,
 			newShowPipeline, application.NewListParked, application.NewReconcileStock, application.NewVerifyBooks,
@@ -77,9 +77,9 @@ func newStockEyes(catalog port.Catalog, gate port.Gate, admin port.GateAdmin, fl
 	return application.StockEyes{Catalog: catalog, Gate: gate, Admin: admin, Flows: flows, Ledger: ledger, Outbox: outbox}
 }
 
-func newShowPipeline(eyes application.StockEyes, parking port.Parking, backlog port.BacklogReader,
+func newShowPipeline(eyes application.StockEyes, parking port.Parking, backlog port.BacklogReader, intake *application.Intake,
 	lane *application.DeductStock, settle *application.SettleDeductions, clock port.Clock) *application.ShowPipeline {
-	return application.NewShowPipeline(eyes, parking, backlog, lane.Stats, settle.Stats, clock)
+	return application.NewShowPipeline(eyes, parking, backlog, intake, lane.Stats, settle.Stats, clock)
 }
 
 func newRebuild(epochs port.Epochs, catalog port.Catalog, gate port.GateAdmin, flows port.OpenFlows, drainer port.Drainer,
@@ -173,6 +173,12 @@ func deductConfig(c Config) application.DeductConfig {
 // changeStockConfig is as patient as the lane: its sends go the same way.
 func changeStockConfig(d application.DeductConfig) application.ChangeStockConfig {
 	return application.ChangeStockConfig{GateTimeout: d.DeductTimeout, SendTimeout: d.SendTimeout}
+}
+
+func intakeConfig(c Config) application.IntakeConfig {
+	i := application.DefaultIntakeConfig()
+	i.OpenMax, i.AwayMax = int64(c.Deduct.OpenMax), c.Deduct.AwayMax
+	return i
 }
 
 // newSchedule runs reconcile by cron: bounded, one at a time, and never with roll-back.

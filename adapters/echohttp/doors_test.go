@@ -91,7 +91,9 @@ func (f *fakes) Examine(context.Context) (application.Examination, error) {
 
 type fakePipeline struct{}
 
-func (fakePipeline) Show(context.Context) application.PipelineView { return application.PipelineView{} }
+func (fakePipeline) Show(context.Context) application.PipelineView {
+	return application.PipelineView{Intake: application.IntakeOpen}
+}
 
 func (f *fakes) Open(_ context.Context, s domain.Sale, a port.Audit) (domain.Stock, bool, error) {
 	return f.open(s, a)

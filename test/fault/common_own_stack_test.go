@@ -29,6 +29,7 @@ func TestOwnStack(t *testing.T) {
 		play func(*testing.T, *shop.Shop, *harness.Stack)
 	}{
 		{"F04_discarded_halves", f04DiscardedHalves},
+		{"broker_away_eats_no_stock", brokerAwayEatsNoStock},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.play(t, s.For(t), servers) })
 	}
