@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -23,13 +24,14 @@ type RebuildConfig struct {
 	Lease       time.Duration // of one attempt, in the stock row; the attempt ends with it
 	DrainMargin time.Duration // what a drain may take beyond the broker's check window
 	BuildMax    time.Duration // for the gate of a new product
-	RetryMin    time.Duration // first pause after a failure
+	RetryMin    time.Duration // first pause after a failure, shortened by Chance
 	RetryMax    time.Duration // longest pause after a failure
 	TriesMax    int           // attempts in a row while the gate moves, before a pause
 	PendingMax  int           // products that wait at once; the rest is found again in the catalog
 	PageMax     int           // products, rows or flows in one call; at most 1,000
 	ParallelMax int           // products rebuilt at once
 	ColdStart   bool          // suspect every product at the start
+	Chance      Chance
 }
 
 // DefaultRebuildConfig suits many instances that share their servers. Holder has to be set.
@@ -208,7 +210,7 @@ func (r *RebuildStock) work(ctx context.Context, woken <-chan struct{}, round fu
 	pauses := r.newPauses()
 	for {
 		if err := r.survive(ctx, round); err != nil && ctx.Err() == nil {
-			pause := pauses.NextBackOff()
+			pause := r.cfg.Chance.shorten(pauses.NextBackOff())
 			r.noteFailure(err, pause)
 			select {
 			case <-time.After(pause):
@@ -235,7 +237,7 @@ func (r *RebuildStock) noteFailure(err error, pause time.Duration) {
 
 func (r *RebuildStock) newPauses() *backoff.ExponentialBackOff {
 	pauses := backoff.NewExponentialBackOff()
-	pauses.InitialInterval, pauses.MaxInterval = r.cfg.RetryMin, r.cfg.RetryMax
+	pauses.InitialInterval, pauses.MaxInterval, pauses.RandomizationFactor = r.cfg.RetryMin, r.cfg.RetryMax, 0
 	return pauses
 }
 
@@ -299,13 +301,13 @@ func (r *RebuildStock) fillFromCatalog(ctx context.Context) error {
 func (r *RebuildStock) nextSuspected() (products []string, reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for product, p := range r.pending {
+	for _, product := range slices.Sorted(maps.Keys(r.pending)) {
+		p := r.pending[product]
 		if p.stage != suspected || len(products) == r.cfg.PageMax || len(products) > 0 && p.reason != reason {
 			continue
 		}
 		products, reason = append(products, product), p.reason
 	}
-	slices.Sort(products)
 	return products, reason
 }
 
@@ -449,6 +451,7 @@ func (r *RebuildStock) ripe(hurry bool) (products []string, newest time.Time) {
 			newest = p.closed
 		}
 	}
+	slices.Sort(products)
 	return products, newest
 }
 
