@@ -1,0 +1,27 @@
+package simulation
+
+import (
+	"strings"
+	"testing"
+)
+
+// seedsToCatch is how many seeds a bad variant may take until it is caught.
+const seedsToCatch = 300
+
+// TestEveryKnownBadVariantIsCaught takes one rule after another away. The sound service is played on
+// the same seeds by the test of the books.
+func TestEveryKnownBadVariantIsCaught(t *testing.T) {
+	t.Parallel()
+	for _, bad := range badVariants {
+		t.Run(strings.ReplaceAll(bad.name, " ", "_"), func(t *testing.T) {
+			t.Parallel()
+			for seed := range uint64(seedsToCatch) {
+				if w := simulate(t, seed, DefaultParams(), bad, &trace{}); len(w.violations) > 0 {
+					t.Logf("%s: caught by seed %d, the %d. one: %.200s", bad.name, seed, seed+1, w.violations[0])
+					return
+				}
+			}
+			t.Errorf("%s is not caught by %d seeds", bad.name, seedsToCatch)
+		})
+	}
+}
