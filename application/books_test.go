@@ -348,13 +348,13 @@ func (b *books) Suspended(context.Context) ([]domain.Stock, error) {
 }
 
 // TakeAttempt implements port.Epochs.
-func (b *books) TakeAttempt(_ context.Context, product, holder string, lease time.Duration) (domain.Stock, bool, error) {
+func (b *books) TakeAttempt(_ context.Context, product, holder string, under int64, lease time.Duration) (domain.Stock, bool, error) {
 	if err := b.enter("TakeAttempt"); err != nil {
 		return domain.Stock{}, false, err
 	}
 	defer b.mu.Unlock()
 	s := b.stocks[product]
-	if s.State != domain.SaleSuspended || b.holder[product] != holder && time.Now().Before(b.until[product]) {
+	if s.State != domain.SaleSuspended || s.Epoch != under || b.holder[product] != holder && time.Now().Before(b.until[product]) {
 		return b.stockLocked(product), false, nil
 	}
 	s.Epoch++
@@ -409,24 +409,6 @@ func (b *books) Locked(_ context.Context, product string, epoch int64, do func(p
 		b.rows = before
 		return false, err
 	}
-	return true, nil
-}
-
-// Reopen implements port.Epochs.
-func (b *books) Reopen(_ context.Context, product string, epoch int64) (bool, error) {
-	if err := b.enter("Reopen"); err != nil {
-		return false, err
-	}
-	defer b.mu.Unlock()
-	s := b.stocks[product]
-	if s.Epoch != epoch || s.State != domain.SaleSuspended {
-		return false, nil
-	}
-	s.State, s.Reason = domain.SaleOpen, ""
-	s.Version++
-	b.stocks[product] = s
-	delete(b.until, product)
-	b.note("reopen %s %d", product, epoch)
 	return true, nil
 }
 
@@ -555,6 +537,21 @@ func (l lockedBooks) Untold(limit int) ([]domain.Order, error) {
 }
 
 func (l lockedBooks) MarkTold(orders []domain.Order) error { l.b.markLocked(orders); return nil }
+
+func (l lockedBooks) Reopen() error {
+	if l.b.fault != nil {
+		if err := l.b.fault("Reopen"); err != nil {
+			return err
+		}
+	}
+	s := l.b.stocks[l.product]
+	s.State, s.Reason = domain.SaleOpen, ""
+	s.Version++
+	l.b.stocks[l.product] = s
+	delete(l.b.until, l.product)
+	l.b.note("reopen %s %d", l.product, s.Epoch)
+	return nil
+}
 
 // drains counts drains and may take its time.
 type drains struct {

@@ -13,6 +13,8 @@ import (
 const tellMax = 2 * time.Second
 
 // CancelOrder ends a buyer's own order and gives its units back: the row first, which decides, then the gate.
+// Until the gate has heard of it, which takes the relay's few seconds where this does not reach it, the units
+// are not on sale, and the same purchase asked again is answered with what the gate knows.
 type CancelOrder struct {
 	orders *ShowOrder
 	ledger port.Ledger

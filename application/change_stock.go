@@ -26,12 +26,6 @@ type ChangeStockConfig struct {
 	SendTimeout time.Duration // until an operator is told that the outcome is unknown
 }
 
-// DefaultChangeStockConfig is as patient as a purchase.
-func DefaultChangeStockConfig() ChangeStockConfig {
-	d := DefaultDeductConfig()
-	return ChangeStockConfig{GateTimeout: d.DeductTimeout, SendTimeout: d.SendTimeout}
-}
-
 // ChangeStock adds to what is on sale, or takes from it, during the sale. What is sold stays sold: an addition is
 // the ledger's, and the gate is told; a withdrawal takes its units at the gate, where buyers take
 // theirs, and travels to the ledger as a purchase does.

@@ -18,6 +18,7 @@ import (
 var (
 	errQueueFull    = domain.NewError(domain.CodeBusy, "too many purchases wait; ask again with the same token", nil)
 	errLeftTheQueue = domain.NewError(domain.CodeBusy, "the request ended before its turn; nothing was taken", nil)
+	errCrowded      = domain.NewError(domain.CodeBusy, "too much is on its way; nothing was taken", nil)
 	errGateAway     = domain.NewError(domain.CodeBusy, "the stock cannot be reached; nothing was taken", nil)
 	errUnknown      = domain.NewError(domain.CodeOutcomeUnknown, "the outcome is not known yet; ask again with the same token", nil)
 	errRebuilding   = domain.NewError(domain.CodeRebuilding, "the stock of this product is being rebuilt; ask again with the same token", nil)
@@ -30,6 +31,7 @@ type DeductStock struct {
 	sender   port.Sender
 	catalog  port.Catalog
 	leases   Leases
+	intake   *Intake
 	suspects Suspects
 	clock    port.Clock
 	ids      port.IDs
@@ -53,10 +55,10 @@ type knownness struct {
 var _ Runner = (*DeductStock)(nil)
 
 // NewDeductStock wires the lane; Start opens it.
-func NewDeductStock(gate port.Gate, sender port.Sender, catalog port.Catalog, leases Leases, suspects Suspects,
-	clock port.Clock, ids port.IDs, cfg DeductConfig, log *slog.Logger) *DeductStock {
-	d := &DeductStock{gate: gate, sender: sender, catalog: catalog, leases: leases, suspects: suspects,
-		clock: clock, ids: ids, log: log}
+func NewDeductStock(gate port.Gate, sender port.Sender, catalog port.Catalog, leases Leases, intake *Intake,
+	suspects Suspects, clock port.Clock, ids port.IDs, cfg DeductConfig, log *slog.Logger) *DeductStock {
+	d := &DeductStock{gate: gate, sender: sender, catalog: catalog, leases: leases, intake: intake,
+		suspects: suspects, clock: clock, ids: ids, log: log}
 	if most := sender.BatchBytesMax(); cfg.SendBytesMax <= 0 || cfg.SendBytesMax > most {
 		cfg.SendBytesMax = most
 	}
@@ -114,7 +116,7 @@ func (d *DeductStock) Deduct(ctx context.Context, command domain.DeductCommand) 
 // deduct is the first stage: one call of the gate for all that waited.
 func (d *DeductStock) deduct(batch []*purchase) {
 	defer d.answerPanic(batch, "deduct stage", errUnknown)
-	batch = d.admit(batch)
+	batch = d.shed(d.admit(batch))
 	if len(batch) == 0 {
 		return
 	}
@@ -159,6 +161,44 @@ func (d *DeductStock) admit(batch []*purchase) []*purchase {
 		}
 	}
 	return kept
+}
+
+// shed keeps those that may be taken now. While too much is on its way, nobody who is new is taken, so
+// that nothing is deducted which nobody can send on; who is known is answered all the same.
+func (d *DeductStock) shed(batch []*purchase) []*purchase {
+	state := d.intake.State()
+	if len(batch) == 0 || state == IntakeOpen {
+		return batch
+	}
+	kept := 0
+	if state == IntakeAway && d.intake.TryOne() {
+		kept = 1
+	}
+	rest := batch[kept:]
+	keys := make([]domain.Key, len(rest))
+	for i, p := range rest {
+		keys[i] = p.item.Command.Key()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), d.cfg.DeductTimeout)
+	replies, err := d.gate.Check(ctx, keys)
+	cancel()
+	if err != nil {
+		answerRest(rest, errGateAway)
+		return batch[:kept]
+	}
+	for i, p := range rest {
+		flow := replies[i].Flow
+		if flow.IsZero() || !replies[i].Readable {
+			answerAt(rest, i, answer{err: errCrowded})
+			continue
+		}
+		known := port.DeductReply{Outcome: port.DeductRepeat, Flow: flow}
+		if flow.Quantity() != p.item.Command.Quantity() {
+			known.Outcome = port.DeductConflict
+		}
+		d.answerReply(rest, i, known)
+	}
+	return batch[:kept]
 }
 
 // answerReply answers whatever is not accepted.
@@ -241,6 +281,7 @@ func (d *DeductStock) send(batch []*purchase) {
 	ctx, cancel := context.WithTimeout(context.Background(), d.cfg.SendTimeout)
 	result, err := d.sender.Send(ctx, domain.Batch{ID: d.ids.Unique(), Kind: domain.BatchDeduct, Items: items})
 	cancel()
+	d.intake.NoteSend(result)
 	d.sentBatches.Add(1)
 	d.sentFlows.Add(int64(len(batch)))
 	if result != port.SendCommitted {

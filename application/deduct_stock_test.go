@@ -29,6 +29,7 @@ type laneParts struct {
 	gate     *portmock.MockGate
 	sender   *portmock.MockSender
 	catalog  *portmock.MockCatalog
+	intake   *application.Intake
 	suspects *suspectList
 	deduct   *application.DeductStock
 }
@@ -38,17 +39,21 @@ func laneWith(t *testing.T, change func(*application.DeductConfig)) laneParts {
 	t.Helper()
 	ctrl := gomock.NewController(t)
 	p := laneParts{gate: portmock.NewMockGate(ctrl), sender: portmock.NewMockSender(ctrl),
-		catalog: portmock.NewMockCatalog(ctrl), suspects: &suspectList{}}
+		catalog: portmock.NewMockCatalog(ctrl), intake: openIntake(), suspects: &suspectList{}}
 	p.sender.EXPECT().BatchBytesMax().Return(30_000).AnyTimes()
 	p.sender.EXPECT().BytesOf(gomock.Any()).Return(100).AnyTimes()
 	cfg := application.DefaultDeductConfig()
 	if change != nil {
 		change(&cfg)
 	}
-	p.deduct = application.NewDeductStock(p.gate, p.sender, p.catalog, sellable{"shut": true}, p.suspects,
+	p.deduct = application.NewDeductStock(p.gate, p.sender, p.catalog, sellable{"shut": true}, p.intake, p.suspects,
 		system.Clock{}, system.NewIDs(), cfg, quietLog)
 	startRunner(t, p.deduct)
 	return p
+}
+
+func openIntake() *application.Intake {
+	return application.NewIntake(application.DefaultIntakeConfig())
 }
 
 // answers makes the gate answer every item alike.
@@ -487,7 +492,7 @@ func TestALaneThatIsNotStartedIsBusyAndStops(t *testing.T) {
 	t.Parallel()
 	sender := portmock.NewMockSender(gomock.NewController(t))
 	sender.EXPECT().BatchBytesMax().Return(30_000)
-	d := application.NewDeductStock(nil, sender, nil, sellable{}, &suspectList{}, system.Clock{}, system.NewIDs(),
+	d := application.NewDeductStock(nil, sender, nil, sellable{}, openIntake(), &suspectList{}, system.Clock{}, system.NewIDs(),
 		application.DefaultDeductConfig(), quietLog)
 	_, err := d.Deduct(t.Context(), commandFor(keyIn("p", "t")))
 	wantCode(t, err, domain.CodeBusy)
@@ -554,7 +559,7 @@ func TestLaneUnderStressSellsExactlyWhatThereIs(t *testing.T) {
 	sender := &post{seen: map[domain.Key]int{}}
 	cfg := application.DefaultDeductConfig()
 	cfg.SendersMax, cfg.HandOverMax, cfg.BatchMax = 3, 64, 128
-	d := application.NewDeductStock(gate, sender, nil, sellable{}, &suspectList{}, system.Clock{}, system.NewIDs(), cfg, quietLog)
+	d := application.NewDeductStock(gate, sender, nil, sellable{}, openIntake(), &suspectList{}, system.Clock{}, system.NewIDs(), cfg, quietLog)
 	startRunner(t, d)
 	var promised, unknown, refused, replayed, busy atomic.Int64
 	var wg sync.WaitGroup
@@ -609,7 +614,7 @@ func TestLaneUnderStressSellsExactlyWhatThereIs(t *testing.T) {
 
 func BenchmarkLane(b *testing.B) {
 	gate := &endless{}
-	d := application.NewDeductStock(gate, &mute{}, nil, sellable{}, &suspectList{}, system.Clock{}, system.NewIDs(),
+	d := application.NewDeductStock(gate, &mute{}, nil, sellable{}, openIntake(), &suspectList{}, system.Clock{}, system.NewIDs(),
 		application.DefaultDeductConfig(), quietLog)
 	_ = d.Start(b.Context())
 	defer func() { _ = d.Stop(context.Background()) }()

@@ -16,6 +16,7 @@
 //	RebuildStock         Suspects                           Epochs Catalog GateAdmin OpenFlows Drainer, Lease
 //	OpenSale             operators' door                    Catalog, RebuildStock
 //	PauseSale            operators' door                    Catalog GateAdmin
+//	ChangeStock          operators' door                    Changes Ledger Outbox Catalog Gate Sender AuditLog Clock IDs, Leases Suspects
 //	ShowStock            both doors                         StockEyes (Catalog Gate GateAdmin OpenFlows Ledger Outbox) Clock
 //	ShowPipeline         operators' door                    StockEyes Parking BacklogReader Clock, stats of the others
 //	ListParked           operators' door                    Parking
@@ -33,8 +34,22 @@
 // own: a buyer who hangs up does not tear a message. Products that the gate has no record of are
 // looked up beside the lane, so that a slow database holds up no purchase.
 //
+// The intake. While nothing can be sent on, or too much is on its way, the lane takes nobody new, so that
+// a dead broker does not eat the stock. It judges by what the lane and the relay see anyway: sends that
+// fail one after another, and the open flows that the relay has counted. A batch then costs one look at
+// the flows instead of one deduct, so a known token gets its answer. One purchase a second goes on as ever:
+// without it nobody would learn that the broker is back, since another instance may have finished all
+// that was open.
+//
 // Answers. Each outcome of the gate has one answer, in receiptOf. Whatever the table does not
 // name is "unknown", and so is a panic: the safe side is never a refusal.
+//
+// Stock changes. A withdrawal is a deduction of a reserved user: taken at the gate by Adopt, which asks
+// for no window, pause or limit, and from then on finished by message, relay, rebuild and
+// reconciliation like any purchase. An addition begins in the ledger and needs no gate: its row is the outbox
+// entry that the gate is told from. One token is one row, whichever of the two it stands for. An addition and
+// a withdrawal that are asked under one token in the same moment can each find the other missing; the row
+// decides, the withdrawal's units are then held by no row, and the tell that finds them has the product rebuilt.
 //
 // The relay keeps no clock for each flow. It notes the sequence that a gate has each second; a
 // flow with a sequence that was reached OpenAge ago is older than OpenAge. That is a few numbers a

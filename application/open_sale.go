@@ -22,7 +22,8 @@ func NewOpenSale(catalog port.Catalog, rebuild *RebuildStock, log *slog.Logger) 
 }
 
 // Open puts the sale on record and builds its gate. created is false when the same sale was there
-// already; another total or other terms for a known product are CodeProductExists. A gate
+// already; another total or other terms for a known product are CodeProductExists. The total is
+// compared with what is on sale now: after a stock change, the sale of the beginning is another one. A gate
 // that cannot be built now leaves the product suspended, and is built as soon as it can be.
 func (o *OpenSale) Open(ctx context.Context, sale domain.Sale, audit port.Audit) (stock domain.Stock, created bool, err error) {
 	stock, created, err = o.catalog.Create(ctx, sale, audit)

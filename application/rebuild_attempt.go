@@ -39,37 +39,43 @@ func (r *RebuildStock) rebuild(ctx context.Context, product string) error {
 
 // attempt is one rebuild under an epoch of its own, from the lease to the open gate. It ends with
 // its lease, since from then on another instance may begin.
+//
+// The epoch is raised only from the one that was drained under. Had another attempt come between, it may
+// have opened the product and a new loss have closed it again: then what was sold in between has not been
+// drained. And had the epoch been raised before that was noticed, the other would find itself
+// overtaken in turn: two instances a drain apart would go round for ever.
 func (r *RebuildStock) attempt(ctx context.Context, product string, begun time.Time) error {
-	r.begin(product)
+	under := r.begin(product)
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.Lease)
 	defer cancel()
-	stock, taken, err := r.epochs.TakeAttempt(ctx, product, r.cfg.Holder, r.cfg.Lease)
+	stock, taken, err := r.epochs.TakeAttempt(ctx, product, r.cfg.Holder, under, r.cfg.Lease)
 	if err != nil {
 		return fmt.Errorf("take the attempt: %w", err)
 	}
 	if !taken {
 		return r.leave(ctx, product)
 	}
-	if !r.sameSuspension(product, stock.Epoch()) {
-		return nil
-	}
+	r.drainedUnder(product, stock.Epoch())
 	if err := r.build(ctx, product, stock.Epoch()); err != nil {
 		return err
 	}
-	return r.reopen(ctx, product, stock.Epoch(), begun)
+	return r.open(ctx, product, stock.Epoch(), begun)
 }
 
-// begin forgets what was said of the gate that this attempt replaces.
-func (r *RebuildStock) begin(product string) {
+// begin forgets what was said of the gate that this attempt replaces, and gives the epoch that was drained under.
+func (r *RebuildStock) begin(product string) (under int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if p := r.pending[product]; p != nil {
-		p.stage, p.again = building, false
+	p := r.pending[product]
+	if p == nil {
+		return -1
 	}
+	p.stage, p.again = building, false
+	return p.epoch
 }
 
-// leave drops a product that another instance rebuilds, or has opened. WatchGates takes it up again
-// should that instance not come to the end.
+// leave drops a product that another instance rebuilds or has opened, or whose suspension is not the one
+// that was drained. WatchGates takes it up again should it stay suspended.
 func (r *RebuildStock) leave(ctx context.Context, product string) error {
 	stocks, err := r.catalog.Stocks(ctx, []string{product})
 	if err != nil {
@@ -84,26 +90,17 @@ func (r *RebuildStock) leave(ctx context.Context, product string) error {
 	return r.lease.Refresh(ctx)
 }
 
-// sameSuspension reports whether the suspension that was drained is the one that is rebuilt. Where
-// another attempt came between, it may have opened the product and a new loss have closed it
-// again: then what was sold in between has not been drained, and the road begins anew.
-func (r *RebuildStock) sameSuspension(product string, epoch int64) bool {
+// drainedUnder notes the epoch that the product's drain holds for.
+func (r *RebuildStock) drainedUnder(product string, epoch int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p := r.pending[product]
-	if p == nil {
-		return false
-	}
-	if p.epoch == epoch-1 {
+	if p := r.pending[product]; p != nil {
 		p.epoch = epoch
-		return true
 	}
-	*p = suspicion{reason: "another attempt came between drain and rebuild"}
-	wake(r.wakeSuspend)
-	return false
 }
 
-// build makes the gate: shut, and with the flows of all rows.
+// build makes the gate: shut, and with the flows of all rows. The ledger says "open" in the transaction in
+// which the gate's numbers are read and written: a message that comes later, however late, asks the gate.
 func (r *RebuildStock) build(ctx context.Context, product string, epoch int64) error {
 	if err := moved(r.gate.Prepare(ctx, product, epoch)); err != nil {
 		return fmt.Errorf("prepare: %w", err)
@@ -112,10 +109,19 @@ func (r *RebuildStock) build(ctx context.Context, product string, epoch int64) e
 	if err != nil {
 		return fmt.Errorf("write rows back: %w", err)
 	}
+	reopening := false
 	done, err := r.epochs.Locked(ctx, product, epoch, func(locked port.LockedStock) error {
-		return r.finish(ctx, locked, cursor)
+		if err := r.finish(ctx, locked, cursor); err != nil {
+			return err
+		}
+		reopening = true
+		return locked.Reopen()
 	})
-	if err == nil && !done {
+	switch {
+	case err != nil && reopening: // perhaps it is open; if it is found suspended later, that may be another suspension
+		r.drainedUnder(product, -1)
+		return fmt.Errorf("reopen: %w", err)
+	case err == nil && !done:
 		return fmt.Errorf("lock the stock row of epoch %d: %w", epoch, errGateMoved)
 	}
 	return err
@@ -265,17 +271,9 @@ func keysOfFlows(flows []domain.Flow) []domain.Key {
 	return keys
 }
 
-// reopen lets buyers in: the ledger first, so that no old message meets an open gate while the
-// ledger still lets it pass without asking.
-func (r *RebuildStock) reopen(ctx context.Context, product string, epoch int64, begun time.Time) error {
-	reopened, err := r.epochs.Reopen(ctx, product, epoch)
-	if err != nil { // perhaps it is open; if it is found suspended later, that may be another suspension
-		r.doubt(product)
-		return fmt.Errorf("reopen: %w", err)
-	}
-	if !reopened {
-		return fmt.Errorf("reopen under epoch %d: %w", epoch, errGateMoved)
-	}
+// open lets buyers in, after the ledger, so that no old message meets an open gate while the ledger still
+// lets it pass without asking.
+func (r *RebuildStock) open(ctx context.Context, product string, epoch int64, begun time.Time) error {
 	opened, err := r.gate.Open(ctx, product, epoch)
 	if err != nil { // the ledger is open: any instance's watch opens the gate
 		r.log.Warn("the gate could not be opened yet", "event", "gate_open_late", "product", product, "error", err)
@@ -288,14 +286,6 @@ func (r *RebuildStock) reopen(ctx context.Context, product string, epoch int64, 
 		r.log.Warn("the lease could not be renewed after a reopening", "event", "lease_failed", "error", err)
 	}
 	return nil
-}
-
-func (r *RebuildStock) doubt(product string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if p := r.pending[product]; p != nil {
-		p.epoch = -1
-	}
 }
 
 func (r *RebuildStock) done(product string, epoch int64, begun time.Time) {

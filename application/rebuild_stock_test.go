@@ -310,6 +310,11 @@ func TestAFailureIsTriedAgainWithoutAnotherDrain(t *testing.T) {
 		startRunner(t, s.repair)
 		s.repair.Suspect("p", "test")
 		s.idle(t)
+		if s.stock("p").State() != domain.SaleSuspended || !s.view(t, "p").Shut {
+			t.Error("opened on an old drain")
+		}
+		s.repair.Suspect("p", "suspended and not reopened") // as the watch says
+		s.idle(t)
 		if s.drains.count() != 2 || s.view(t, "p").Shut {
 			t.Errorf("%d drains", s.drains.count())
 		}
@@ -321,7 +326,7 @@ func TestAnotherInstancesRebuildIsLeftAlone(t *testing.T) {
 	inBubble(t, "lease held", func(t *testing.T) {
 		s := newShop(nil)
 		s.open(t, "p", 10)
-		s.drains.while = func() { _, _, _ = s.TakeAttempt(context.Background(), "p", "other", time.Hour) }
+		s.drains.while = func() { _, _, _ = s.TakeAttempt(context.Background(), "p", "other", 1, time.Hour) }
 		startRunner(t, s.repair)
 		s.repair.Suspect("p", "test")
 		s.idle(t)
@@ -332,7 +337,7 @@ func TestAnotherInstancesRebuildIsLeftAlone(t *testing.T) {
 	inBubble(t, "opened by the other, whose gate still is shut", func(t *testing.T) {
 		s := newShop(nil)
 		s.open(t, "p", 10)
-		s.drains.while = func() { _, _ = s.Reopen(context.Background(), "p", 1) }
+		s.drains.while = func() { _, _ = s.Locked(context.Background(), "p", 1, port.LockedStock.Reopen) }
 		startRunner(t, s.repair)
 		s.repair.Suspect("p", "test")
 		s.idle(t)
@@ -340,20 +345,25 @@ func TestAnotherInstancesRebuildIsLeftAlone(t *testing.T) {
 			t.Error("not opened, or rebuilt again")
 		}
 	})
-	inBubble(t, "a suspension that is not the one drained begins anew", func(t *testing.T) {
+	inBubble(t, "a suspension that is not the one drained is left, and its epoch not raised", func(t *testing.T) {
 		s := newShop(nil)
 		s.open(t, "p", 10)
 		first := true
 		s.drains.while = func() {
 			if first { // another instance rebuilds and opens; then the gate is lost again
 				first = false
-				_, _, _ = s.TakeAttempt(context.Background(), "p", "other", time.Second)
-				_, _ = s.Reopen(context.Background(), "p", 2)
+				_, _, _ = s.TakeAttempt(context.Background(), "p", "other", 1, time.Second)
+				_, _ = s.Locked(context.Background(), "p", 2, port.LockedStock.Reopen)
 				_ = s.Suspend(context.Background(), []string{"p"}, "lost again", false)
 			}
 		}
 		startRunner(t, s.repair)
 		s.repair.Suspect("p", "test")
+		s.idle(t)
+		if s.stock("p").Epoch() != 2 || s.stock("p").State() != domain.SaleSuspended {
+			t.Errorf("epoch %d, %s", s.stock("p").Epoch(), s.stock("p").State())
+		}
+		s.repair.Suspect("p", "suspended and not reopened") // as the watch says
 		s.idle(t)
 		if s.drains.count() != 2 || s.stock("p").State() != domain.SaleOpen {
 			t.Errorf("%d drains, %s", s.drains.count(), s.stock("p").State())

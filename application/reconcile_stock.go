@@ -564,9 +564,13 @@ func (r *reconciliation) compareRows(ctx context.Context, orders []domain.Order)
 	if err != nil {
 		return err
 	}
-	var found []*discovery
+	var found, uncounted []*discovery
 	for i, o := range odd {
 		if now[i].Status() != o.Status() || !now[i].GateTold() {
+			continue
+		}
+		if o.Status() == domain.OrderAdded { // told again it would be counted again
+			uncounted = append(uncounted, discover(AnomalyFlowMissing, o.Key(), o.Quantity(), r.driftAction(), "units were added, and the gate does not know that it has them"))
 			continue
 		}
 		kind, evidence := AnomalyFlowDisagrees, fmt.Sprintf("the order is %s, the flow %s", o.Status(), flows[i].State())
@@ -577,6 +581,12 @@ func (r *reconciliation) compareRows(ctx context.Context, orders []domain.Order)
 		d.order = o
 		found = append(found, d)
 	}
+	for _, d := range r.admit(uncounted) {
+		if err := r.rebuild(ctx, d, d.Evidence); err != nil {
+			return err
+		}
+	}
+	r.list(uncounted)
 	err = r.tell(ctx, r.admit(found))
 	r.list(found)
 	return err

@@ -56,6 +56,7 @@ type RelayOpenFlows struct {
 	sender   port.Sender
 	catalog  port.Catalog
 	backlog  port.BacklogReader
+	intake   *Intake
 	suspects Suspects
 	teller   teller
 	ids      port.IDs
@@ -66,6 +67,8 @@ type RelayOpenFlows struct {
 	product  string // the last product that a round looked at
 	untold   string // the last row that a round told
 	waiting  int64  // backlog of the last look
+	open     int64  // flows that are open at the products up to counted
+	counted  string
 	marks    *simplelru.LRU[string, *marks]
 	tries    *simplelru.LRU[domain.Key, tries]
 	quietLog sparse
@@ -94,10 +97,10 @@ var _ Runner = (*RelayOpenFlows)(nil)
 
 // NewRelayOpenFlows wires the use case.
 func NewRelayOpenFlows(flows port.OpenFlows, gate port.Gate, admin port.GateAdmin, ledger port.Ledger, outbox port.Outbox,
-	sender port.Sender, catalog port.Catalog, backlog port.BacklogReader, suspects Suspects, ids port.IDs,
+	sender port.Sender, catalog port.Catalog, backlog port.BacklogReader, intake *Intake, suspects Suspects, ids port.IDs,
 	cfg RelayConfig, log *slog.Logger) *RelayOpenFlows {
 	r := &RelayOpenFlows{flows: flows, admin: admin, ledger: ledger, outbox: outbox, sender: sender, catalog: catalog,
-		backlog: backlog, suspects: suspects, teller: teller{gate, outbox, suspects}, ids: ids, cfg: cfg, log: log,
+		backlog: backlog, intake: intake, suspects: suspects, teller: teller{gate, outbox, suspects}, ids: ids, cfg: cfg, log: log,
 		holder: ids.Unique()}
 	r.marks, _ = simplelru.NewLRU[string, *marks](max(cfg.MarksMax, 1), nil) // fails for a size below one alone
 	r.tries, _ = simplelru.NewLRU[domain.Key, tries](max(cfg.TriesMax, 1), nil)
@@ -157,14 +160,20 @@ func (r *RelayOpenFlows) tellAgain(ctx context.Context) error {
 // oldFlows gathers flows of any product that have been open too long; an error ends the gathering
 // early, and what was gathered counts.
 func (r *RelayOpenFlows) oldFlows(ctx context.Context) (old []domain.Flow, err error) {
-	products, err := r.onSale(ctx)
-	if err != nil || len(products) == 0 {
-		return nil, err
+	if r.product == "" {
+		r.open, r.counted = 0, ""
 	}
-	views, err := r.admin.View(ctx, products)
+	products, err := r.onSale(ctx)
 	if err != nil {
 		return nil, err
 	}
+	var views []port.GateView
+	if len(products) > 0 {
+		if views, err = r.admin.View(ctx, products); err != nil {
+			return nil, err
+		}
+	}
+	r.addUp(views)
 	for i, v := range views {
 		if !v.Loaded || v.Rewound {
 			r.suspects.Suspect(v.Product, "the gate has forgotten a product on sale")
@@ -187,6 +196,19 @@ func (r *RelayOpenFlows) oldFlows(ctx context.Context) (old []domain.Flow, err e
 		}
 	}
 	return old, nil
+}
+
+// addUp counts the open flows of every product, and tells the intake once it has come to the last one.
+func (r *RelayOpenFlows) addUp(views []port.GateView) {
+	for _, v := range views {
+		if v.Product > r.counted {
+			r.open += v.OpenFlows
+			r.counted = v.Product
+		}
+	}
+	if r.product == "" {
+		r.intake.NoteOpen(r.open)
+	}
 }
 
 // onSale gives the next products that are open.
@@ -324,6 +346,7 @@ func (r *RelayOpenFlows) send(ctx context.Context, items []domain.Deduction) err
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.SendTimeout)
 	defer cancel()
 	result, err := r.sender.Send(ctx, domain.Batch{ID: r.ids.Unique(), Kind: items[0].Kind(), Items: items})
+	r.intake.NoteSend(result)
 	if result != port.SendCommitted {
 		return domain.NewError(domain.CodeOutcomeUnknown, "flows that were sent again", err)
 	}

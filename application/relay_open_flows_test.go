@@ -28,7 +28,9 @@ type relayParts struct {
 	sender   *portmock.MockSender
 	catalog  *portmock.MockCatalog
 	backlog  *portmock.MockBacklogReader
+	intake   *application.Intake
 	suspects *suspectList
+	cfg      application.RelayConfig
 	relay    *application.RelayOpenFlows
 
 	start  time.Time
@@ -54,7 +56,7 @@ func relayWith(t *testing.T, change func(*application.RelayConfig)) *relayParts 
 	ctrl := gomock.NewController(t)
 	p := &relayParts{flows: portmock.NewMockOpenFlows(ctrl), gate: portmock.NewMockGate(ctrl), admin: portmock.NewMockGateAdmin(ctrl),
 		ledger: portmock.NewMockLedger(ctrl), outbox: portmock.NewMockOutbox(ctrl), sender: portmock.NewMockSender(ctrl),
-		catalog: portmock.NewMockCatalog(ctrl), backlog: portmock.NewMockBacklogReader(ctrl), suspects: &suspectList{},
+		catalog: portmock.NewMockCatalog(ctrl), backlog: portmock.NewMockBacklogReader(ctrl), suspects: &suspectList{}, intake: openIntake(),
 		start: time.Now(), views: map[string]*port.GateView{}, open: map[string][]domain.Flow{},
 		rows: map[domain.Key]domain.Order{}, result: port.SendCommitted}
 	cfg := application.DefaultRelayConfig()
@@ -62,9 +64,15 @@ func relayWith(t *testing.T, change func(*application.RelayConfig)) *relayParts 
 		change(&cfg)
 	}
 	p.answer()
-	p.relay = application.NewRelayOpenFlows(p.flows, p.gate, p.admin, p.ledger, p.outbox, p.sender, p.catalog, p.backlog,
-		p.suspects, system.NewIDs(), cfg, quietLog)
+	p.cfg = cfg
+	p.build()
 	return p
+}
+
+// build makes the relay of its parts.
+func (p *relayParts) build() {
+	p.relay = application.NewRelayOpenFlows(p.flows, p.gate, p.admin, p.ledger, p.outbox, p.sender, p.catalog, p.backlog, p.intake,
+		p.suspects, system.NewIDs(), p.cfg, quietLog)
 }
 
 func (p *relayParts) answer() {

@@ -13,21 +13,22 @@ type ShowPipeline struct {
 	eyes    StockEyes
 	parking port.Parking
 	backlog port.BacklogReader
+	intake  *Intake
 	lane    func() LaneStats
 	settle  func() SettleStats
 	clock   port.Clock
 }
 
 // NewShowPipeline wires the use case; lane and settle give this instance's counts.
-func NewShowPipeline(eyes StockEyes, parking port.Parking, backlog port.BacklogReader, lane func() LaneStats,
+func NewShowPipeline(eyes StockEyes, parking port.Parking, backlog port.BacklogReader, intake *Intake, lane func() LaneStats,
 	settle func() SettleStats, clock port.Clock) *ShowPipeline {
-	return &ShowPipeline{eyes: eyes, parking: parking, backlog: backlog, lane: lane, settle: settle, clock: clock}
+	return &ShowPipeline{eyes: eyes, parking: parking, backlog: backlog, intake: intake, lane: lane, settle: settle, clock: clock}
 }
 
 // Show never fails: what could not be read is nil, and one part that is away blanks no other.
 func (s *ShowPipeline) Show(ctx context.Context) PipelineView {
 	lane, settle := s.lane(), s.settle()
-	view := PipelineView{Suspended: []string{}, LaneWaiting: lane.Waiting, Batches: lane.Batches,
+	view := PipelineView{Suspended: []string{}, LaneWaiting: lane.Waiting, Intake: s.intake.State(), Batches: lane.Batches,
 		BatchedCommands: lane.Commands, SentBatches: lane.SentBatches, SentFlows: lane.SentFlows,
 		AppliedGroups: settle.Groups, AppliedRows: settle.Rows}
 	s.addProducts(ctx, &view)

@@ -122,7 +122,7 @@ func TestPipelineShowsWhatItCanRead(t *testing.T) {
 		parking, backlog := portmock.NewMockParking(ctrl), portmock.NewMockBacklogReader(ctrl)
 		parking.EXPECT().CountParked(gomock.Any()).Return(int64(4), nil)
 		backlog.EXPECT().Backlog(gomock.Any()).Return(port.Backlog{Known: known, Messages: 7})
-		return application.NewShowPipeline(s.eyes, parking, backlog,
+		return application.NewShowPipeline(s.eyes, parking, backlog, openIntake(),
 			func() application.LaneStats { return application.LaneStats{Waiting: 1, Batches: 2, Commands: 3} },
 			func() application.SettleStats { return application.SettleStats{Groups: 5, Rows: 6} }, wallClock{}).Show(t.Context())
 	}

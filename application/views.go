@@ -93,19 +93,20 @@ type LedgerSide struct {
 
 // PipelineView is what is on its way; nil marks what could not be read.
 type PipelineView struct {
-	OpenFlows        *int64   `json:"openFlows"`
-	OldestOpenSecond *float64 `json:"oldestOpenSeconds"`
-	LagMessages      *int64   `json:"lagMessages"`
-	UntoldOrders     *int64   `json:"untoldOrders"`
-	Parked           *int64   `json:"parked"`
-	LaneWaiting      int64    `json:"laneWaiting"`
-	Suspended        []string `json:"suspended"`
-	Batches          int64    `json:"deductBatches"`
-	BatchedCommands  int64    `json:"deductCommands"`
-	SentBatches      int64    `json:"sentBatches"`
-	SentFlows        int64    `json:"sentFlows"`
-	AppliedGroups    int64    `json:"appliedGroups"`
-	AppliedRows      int64    `json:"appliedRows"`
+	OpenFlows        *int64      `json:"openFlows"`
+	OldestOpenSecond *float64    `json:"oldestOpenSeconds"`
+	LagMessages      *int64      `json:"lagMessages"`
+	UntoldOrders     *int64      `json:"untoldOrders"`
+	Parked           *int64      `json:"parked"`
+	LaneWaiting      int64       `json:"laneWaiting"`
+	Intake           IntakeState `json:"intake"` // of this instance
+	Suspended        []string    `json:"suspended"`
+	Batches          int64       `json:"deductBatches"`
+	BatchedCommands  int64       `json:"deductCommands"`
+	SentBatches      int64       `json:"sentBatches"`
+	SentFlows        int64       `json:"sentFlows"`
+	AppliedGroups    int64       `json:"appliedGroups"`
+	AppliedRows      int64       `json:"appliedRows"`
 }
 
 // Finding is one counter-example of an invariant.

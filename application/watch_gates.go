@@ -92,9 +92,23 @@ func (w *WatchGates) noteSuspended(stocks []domain.Stock, seen map[string]time.T
 	}
 }
 
-// page looks at the gates of some products. What looks wrong is judged again with the ledger read
-// a second time: the first read came before the look, and a rebuild may have come between.
+// page looks at the gates of some products.
 func (w *WatchGates) page(ctx context.Context, stocks []domain.Stock) error {
+	odd, judgements, err := judgeGates(ctx, w.catalog, w.gate, stocks)
+	if err != nil {
+		return err
+	}
+	for i, s := range odd {
+		if err := w.act(ctx, s, judgements[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// judgeGates gives those open products whose gate looks wrong. They are judged with the ledger read
+// a second time: the first read came before the look, and a sale or a rebuild may have come between.
+func judgeGates(ctx context.Context, catalog port.Catalog, gate port.GateAdmin, stocks []domain.Stock) ([]domain.Stock, []gateJudgement, error) {
 	open := stocks[:0:0]
 	for _, s := range stocks {
 		if s.State() == domain.SaleOpen {
@@ -102,11 +116,11 @@ func (w *WatchGates) page(ctx context.Context, stocks []domain.Stock) error {
 		}
 	}
 	if len(open) == 0 {
-		return nil
+		return nil, nil, nil
 	}
-	views, err := w.gate.View(ctx, productsOf(open))
+	views, err := gate.View(ctx, productsOf(open))
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	var odd []domain.Stock
 	var oddViews []port.GateView
@@ -116,21 +130,20 @@ func (w *WatchGates) page(ctx context.Context, stocks []domain.Stock) error {
 		}
 	}
 	if len(odd) == 0 {
-		return nil
+		return nil, nil, nil
 	}
-	again, err := w.catalog.Stocks(ctx, productsOf(odd))
+	again, err := catalog.Stocks(ctx, productsOf(odd))
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
+	var judged []domain.Stock
+	var judgements []gateJudgement
 	for i, s := range again {
-		if s.State() != domain.SaleOpen || s.Epoch() != odd[i].Epoch() {
-			continue
-		}
-		if err := w.act(ctx, s, judgeGate(s, oddViews[i])); err != nil {
-			return err
+		if s.State() == domain.SaleOpen && s.Epoch() == odd[i].Epoch() {
+			judged, judgements = append(judged, s), append(judgements, judgeGate(s, oddViews[i]))
 		}
 	}
-	return nil
+	return judged, judgements, nil
 }
 
 func (w *WatchGates) act(ctx context.Context, s domain.Stock, j gateJudgement) error {

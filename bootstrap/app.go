@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -25,6 +26,7 @@ type Services struct {
 	Verify    *application.VerifyBooks
 	Reconcile *application.ReconcileStock
 	Rebuild   *application.RebuildStock
+	Examine   *application.Examine
 	Parked    *application.ListParked
 	Replay    *application.ReplayParked
 	Tokens    *echohttp.Tokens
@@ -41,23 +43,33 @@ type App struct {
 }
 
 // closers close what constructors opened, last first, whether or not the graph was started.
-type closers struct{ all []func() error }
+type closers struct {
+	mu  sync.Mutex
+	all []func() error
+}
 
-func (c *closers) add(f func() error) { c.all = append(c.all, f) }
+func (c *closers) add(f func() error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = append(c.all, f)
+}
 
 // close closes all of them, once.
 func (c *closers) close(log *slog.Logger) {
-	for _, closeOne := range slices.Backward(c.all) {
+	c.mu.Lock()
+	all := c.all
+	c.all = nil
+	c.mu.Unlock()
+	for _, closeOne := range slices.Backward(all) {
 		if err := closeOne(); err != nil {
 			log.Warn("closing failed", "event", "close_failed", "error", err)
 		}
 	}
-	c.all = nil
 }
 
 // Options is the whole graph of a service with its doors.
 func Options(c Config, log *slog.Logger) fx.Option {
-	return fx.Options(base(c, log), modules(c), applicationModule(), consumerModule(c), runnersModule(), doorsModule(), faultModule(c))
+	return fx.Options(base(c, log), modules(c), applicationModule(), consumerModule(c), runnersModule(c), doorsModule(), faultModule(c))
 }
 
 // toolOptions is the graph of a command that opens the servers itself: no doors, no lane and no
@@ -73,9 +85,9 @@ func toolOptions(c Config, log *slog.Logger) fx.Option {
 
 func modules(c Config) fx.Option {
 	if c.Embedded() {
-		return fx.Options(embeddedGateModule(), embeddedBrokerModule(), embeddedLedgerModule())
+		return fx.Options(embeddedGateModule(), embeddedBrokerModule(), embeddedLedgerModule(), embeddedInspectorsModule())
 	}
-	return fx.Options(gateModule(), brokerModule(), ledgerModule())
+	return fx.Options(gateModule(), brokerModule(), ledgerModule(), inspectorsModule())
 }
 
 func base(c Config, log *slog.Logger) fx.Option {
@@ -124,15 +136,34 @@ func (a *App) Start(ctx context.Context) error {
 	return a.fx.Start(ctx)
 }
 
-// Stop stops in reverse order, within the grace time.
+// Stop stops in reverse order, within the grace time. An error names what was cut off; nothing is lost by
+// that, it is finished by the next start or another instance.
 func (a *App) Stop() error {
-	ctx, cancel := context.WithTimeout(context.Background(), a.config.Stop.Grace)
+	grace, begun := a.config.Stop.Grace, time.Now()
+	a.log.Info("an ordered stop begins", "event", "stopping", "grace", grace)
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
-	return a.fx.Stop(ctx)
+	err := a.fx.Stop(ctx)
+	a.log.Info("stopped", "event", "stopped", "took", time.Since(begun), "in_order", err == nil)
+	return err
 }
 
+// closeMax is how long closing may take, also on a server that hangs.
+const closeMax = time.Second
+
 // Close closes what is left open. A second call does nothing.
-func (a *App) Close() { a.closers.close(a.log) }
+func (a *App) Close() {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		a.closers.close(a.log)
+	}()
+	select {
+	case <-closed:
+	case <-time.After(closeMax):
+		a.log.Warn("closing was left behind", "event", "close_late")
+	}
+}
 
 func (a *App) onClose(f func() error) { a.closers.add(f) }
 

@@ -97,11 +97,14 @@ type DatabaseConfig struct {
 	PoolMax int    `koanf:"pool_max"`
 }
 
-// DeductConfig bounds the lane.
+// DeductConfig bounds the lane. While more than OpenMax flows are open, or no send has succeeded for
+// AwayMax, nobody new is taken.
 type DeductConfig struct {
-	QueueMax   int `koanf:"queue_max"`
-	BatchMax   int `koanf:"batch_max"`
-	SendersMax int `koanf:"senders_max"`
+	QueueMax   int           `koanf:"queue_max"`
+	BatchMax   int           `koanf:"batch_max"`
+	SendersMax int           `koanf:"senders_max"`
+	OpenMax    int           `koanf:"open_max"`
+	AwayMax    time.Duration `koanf:"away_max"`
 }
 
 // RelayConfig says from when on an open flow is sent again.
@@ -122,9 +125,11 @@ type LogConfig struct {
 	Format string `koanf:"format"` // json, text, or auto: text on a terminal
 }
 
-// StopConfig bounds an ordered stop.
+// StopConfig bounds an ordered stop. What has not ended after Grace is cut off; Delay, a part of it, is how
+// long the doors go on answering after readiness was turned off.
 type StopConfig struct {
 	Grace time.Duration `koanf:"grace"`
+	Delay time.Duration `koanf:"delay"`
 }
 
 // FaultConfig arms fault points, for tests alone: see adapters/faultpoint. No point is taken unless Allowed is set.
@@ -167,11 +172,11 @@ func DefaultConfig() Config {
 			SendTimeout: 2 * time.Second, CheckTimeout: 10 * time.Second, CheckInterval: 10 * time.Second,
 		},
 		Database:  DatabaseConfig{PoolMax: 16},
-		Deduct:    DeductConfig{QueueMax: 8192, BatchMax: 512, SendersMax: 1},
+		Deduct:    DeductConfig{QueueMax: 8192, BatchMax: 512, SendersMax: 1, OpenMax: 100_000, AwayMax: 5 * time.Second},
 		Relay:     RelayConfig{OpenAge: 5 * time.Second},
 		Reconcile: ReconcileConfig{Schedule: "0 0 * * * *", Policy: string(application.PolicySendAgain), SafeAge: time.Minute},
 		Log:       LogConfig{Level: "info", Format: "auto"},
-		Stop:      StopConfig{Grace: 20 * time.Second},
+		Stop:      StopConfig{Grace: 25 * time.Second},
 	}
 }
 
@@ -241,17 +246,22 @@ func (c Config) validateStack(fault func(key, format string, args ...any)) {
 
 func (c Config) validateBounds(fault func(key, format string, args ...any)) {
 	for key, v := range map[string]int{"http.in_flight_max": c.HTTP.InFlightMax, "database.pool_max": c.Database.PoolMax,
-		"deduct.queue_max": c.Deduct.QueueMax, "deduct.batch_max": c.Deduct.BatchMax, "deduct.senders_max": c.Deduct.SendersMax} {
+		"deduct.queue_max": c.Deduct.QueueMax, "deduct.batch_max": c.Deduct.BatchMax, "deduct.senders_max": c.Deduct.SendersMax,
+		"deduct.open_max": c.Deduct.OpenMax} {
 		if v < 1 {
 			fault(key, "%d is not a positive number", v)
 		}
 	}
 	for key, v := range map[string]time.Duration{"rocketmq.send_timeout": c.RocketMQ.SendTimeout,
 		"rocketmq.check_timeout": c.RocketMQ.CheckTimeout, "rocketmq.check_interval": c.RocketMQ.CheckInterval,
-		"relay.open_age": c.Relay.OpenAge, "reconcile.safe_age": c.Reconcile.SafeAge, "stop.grace": c.Stop.Grace} {
+		"relay.open_age": c.Relay.OpenAge, "reconcile.safe_age": c.Reconcile.SafeAge, "stop.grace": c.Stop.Grace,
+		"deduct.away_max": c.Deduct.AwayMax} {
 		if v <= 0 {
 			fault(key, "%v is not a positive time", v)
 		}
+	}
+	if c.Stop.Delay < 0 || c.Stop.Delay >= c.Stop.Grace/2 && c.Stop.Delay > 0 {
+		fault("stop.delay", "%v is not between 0 and half of stop.grace", c.Stop.Delay)
 	}
 	switch application.ReconcilePolicy(c.Reconcile.Policy) {
 	case application.PolicySendAgain, application.PolicyReportOnly:

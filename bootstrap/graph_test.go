@@ -5,7 +5,10 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"go.uber.org/fx"
 
@@ -77,4 +80,41 @@ func TestWhatRunsStartsInOrderAndStopsInReverseAndIsUndoneOnAFailure(t *testing.
 	if _, err := newLifecycle(lifecycleParams{Log: log, Runners: []application.Runner{note("stranger", false)}}); err == nil {
 		t.Error("something that runs without a place in the order was taken")
 	}
+}
+
+// One part that waits for a server which hangs, and one that never comes back, leave time for the others.
+func TestAStopKeepsItsTimeWhateverItsPartsDo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		never := make(chan struct{})
+		var left time.Duration
+		parts := []application.Runner{
+			part{name: "producer", stop: func(ctx context.Context) error {
+				deadline, _ := ctx.Deadline()
+				left = time.Until(deadline)
+				return nil
+			}},
+			part{name: "consumer", stop: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }},
+			part{name: "lane", stop: func(context.Context) error { <-never; return nil }},
+		}
+		l, err := newLifecycle(lifecycleParams{Log: slog.New(slog.DiscardHandler), Runners: parts})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const grace = 16 * time.Second
+		ctx, cancel := context.WithTimeout(t.Context(), grace)
+		defer cancel()
+		begun := time.Now()
+		err = l.Stop(ctx)
+		if took := time.Since(begun); took >= grace {
+			t.Errorf("took %v of %v", took, grace)
+		}
+		if left < time.Second {
+			t.Errorf("the producer had %v", left)
+		}
+		if err == nil || !strings.Contains(err.Error(), "stop lane") || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		close(never)
+	})
 }

@@ -25,7 +25,7 @@ type program struct {
 // Main runs the command that args name and gives the exit code. A first signal asks the
 // command to end in order, a second one ends the process at once.
 func Main(args []string, stdout, stderr io.Writer, version string) int {
-	ctx, stop := interruptible()
+	ctx, stop := interruptible(stderr)
 	defer stop()
 	p := &program{stdout: stdout, stderr: stderr, version: version, flags: map[string]string{}}
 	root := p.rootCommand()
@@ -40,7 +40,7 @@ func Main(args []string, stdout, stderr io.Writer, version string) int {
 	return code
 }
 
-func interruptible() (context.Context, func()) {
+func interruptible(stderr io.Writer) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -48,6 +48,7 @@ func interruptible() (context.Context, func()) {
 		<-signals
 		cancel()
 		<-signals
+		sayTo(stderr, "seckill: a second signal: ending at once")
 		os.Exit(ExitInterrupted)
 	}()
 	return ctx, func() { signal.Stop(signals); cancel() }
@@ -69,7 +70,7 @@ func (p *program) rootCommand() *cobra.Command {
 	root.PersistentFlags().StringVar(&p.configPath, "config", "", "settings file (YAML)")
 	p.settingFlag(root, "profile", "profile", "embedded or stack")
 	p.settingFlag(root, "data", "data", "folder of the embedded profile")
-	root.AddCommand(p.serveCommand(), p.migrateCommand(), p.reconcileCommand(), p.verifyCommand(), p.parkedCommand(),
+	root.AddCommand(p.serveCommand(), p.migrateCommand(), p.reconcileCommand(), p.verifyCommand(), p.doctorCommand(), p.parkedCommand(),
 		p.rehearseCommand(), p.tokenCommand(), p.versionCommand())
 	refuseStrayArguments(root)
 	return root

@@ -46,15 +46,17 @@ func gatePorts() fx.Option {
 
 func gateModule() fx.Option {
 	return fx.Module("gate", gatePorts(), fx.Provide(
-		func(c Config) redis.UniversalClient {
-			return redislua.NewClient(redislua.ClientConfig{Addrs: c.Redis.Addrs, Master: c.Redis.Master,
-				Username: c.Redis.Username, Password: string(c.Redis.Password),
-				SentinelUsername: c.Redis.SentinelUsername, SentinelPassword: string(c.Redis.SentinelPassword)})
-		},
+		func(c Config) redis.UniversalClient { return redislua.NewClient(redisConfig(c)) },
 		func(client redis.UniversalClient) (*redislua.Gate, error) {
 			return redislua.New(client, redislua.Config{})
 		},
 	))
+}
+
+func redisConfig(c Config) redislua.ClientConfig {
+	return redislua.ClientConfig{Addrs: c.Redis.Addrs, Master: c.Redis.Master,
+		Username: c.Redis.Username, Password: string(c.Redis.Password),
+		SentinelUsername: c.Redis.SentinelUsername, SentinelPassword: string(c.Redis.SentinelPassword)}
 }
 
 // embeddedGateModule is the same gate on a Redis in this process.
@@ -157,7 +159,7 @@ func ledgerModuleOf(open any) fx.Option {
 	return fx.Module("ledger", fx.Provide(
 		open,
 		fx.Annotate(func(s *gormmysql.Store) *gormmysql.Store { return s },
-			fx.As(new(port.Ledger)), fx.As(new(port.Outbox)), fx.As(new(port.Catalog)), fx.As(new(port.Epochs)),
+			fx.As(new(port.Ledger)), fx.As(new(port.Changes)), fx.As(new(port.Outbox)), fx.As(new(port.Catalog)), fx.As(new(port.Epochs)),
 			fx.As(new(port.Parking)), fx.As(new(port.AuditLog)), fx.As(new(port.ReportStore)), fx.As(new(port.Book)),
 			fx.As(new(port.BarrierLog))),
 		asRunner(func(s *gormmysql.Store, c Config) part {

@@ -22,8 +22,8 @@ import (
 func applicationModule() fx.Option {
 	return fx.Module("application",
 		fx.Provide(
-			deductConfig, relayConfig, reconcileConfig, rebuildConfig, leaseConfig,
-			application.DefaultSettleConfig, application.DefaultVerifyConfig, application.DefaultReplayConfig, application.DefaultWatchConfig,
+			deductConfig, intakeConfig, relayConfig, reconcileConfig, rebuildConfig, leaseConfig,
+			application.DefaultSettleConfig, application.DefaultVerifyConfig, application.DefaultReplayConfig, application.DefaultWatchConfig, changeStockConfig,
 			func() application.Encode { return wire.Encode },
 			func() application.Decode { return wire.Decode },
 		),
@@ -33,17 +33,21 @@ func applicationModule() fx.Option {
 			fx.Annotate(application.NewSettleDeductions, fx.As(fx.Self()), fx.As(new(port.DeliveryHandler))),
 			fx.Annotate(application.NewLease, fx.As(fx.Self()), fx.As(new(application.Leases))),
 			application.NewConfirmDeductions, application.NewResolveDeductions,
-			newRebuild,
+			newRebuild, application.NewIntake,
 			application.NewDeductStock, application.NewRelayOpenFlows, application.NewReplayParked, application.NewWatchGates,
-			application.NewOpenSale, application.NewPauseSale, application.NewShowOrder, application.NewCancelOrder, application.NewShowStock,
+			application.NewOpenSale, application.NewPauseSale, application.NewChangeStock, application.NewShowOrder, application.NewCancelOrder, application.NewShowStock,
 			newShowPipeline, application.NewListParked, application.NewReconcileStock, application.NewVerifyBooks,
-			newStockEyes, newReadiness,
+			newStockEyes, newReadiness, application.NewExamine, examineConfig,
 		))
 }
 
 // runnersModule has what runs beside requests and sells.
-func runnersModule() fx.Option {
-	return fx.Module("runners", roadModule(), fx.Provide(
+func runnersModule(c Config) fx.Option {
+	own := fx.Options()
+	if !c.Embedded() {
+		own = guardsModule()
+	}
+	return fx.Module("runners", roadModule(), own, fx.Provide(
 		asRunner(func(d *application.DeductStock) *application.DeductStock { return d }),
 		asRunner(func(r *application.RelayOpenFlows) *application.RelayOpenFlows { return r }),
 		asRunner(func(r *application.ReplayParked) *application.ReplayParked { return r }),
@@ -73,9 +77,9 @@ func newStockEyes(catalog port.Catalog, gate port.Gate, admin port.GateAdmin, fl
 	return application.StockEyes{Catalog: catalog, Gate: gate, Admin: admin, Flows: flows, Ledger: ledger, Outbox: outbox}
 }
 
-func newShowPipeline(eyes application.StockEyes, parking port.Parking, backlog port.BacklogReader,
+func newShowPipeline(eyes application.StockEyes, parking port.Parking, backlog port.BacklogReader, intake *application.Intake,
 	lane *application.DeductStock, settle *application.SettleDeductions, clock port.Clock) *application.ShowPipeline {
-	return application.NewShowPipeline(eyes, parking, backlog, lane.Stats, settle.Stats, clock)
+	return application.NewShowPipeline(eyes, parking, backlog, intake, lane.Stats, settle.Stats, clock)
 }
 
 func newRebuild(epochs port.Epochs, catalog port.Catalog, gate port.GateAdmin, flows port.OpenFlows, drainer port.Drainer,
@@ -122,6 +126,7 @@ func doorsModule() fx.Option {
 		newDoors,
 		asRunner(func(d *doors) *echohttp.Door { return d.buyers }),
 		asRunner(func(d *doors) *echohttp.Door { return d.operators }),
+		asRunner(func(d *doors, c Config) part { return part{name: "readiness", stop: d.turnAway(c.Stop.Delay)} }),
 	))
 }
 
@@ -136,9 +141,11 @@ type doorsParams struct {
 	Stock     *application.ShowStock
 	Open      *application.OpenSale
 	Pause     *application.PauseSale
+	Changes   *application.ChangeStock
 	Reconcile *application.ReconcileStock
 	Pipeline  *application.ShowPipeline
 	Verify    *application.VerifyBooks
+	Examine   *application.Examine
 	Parked    *application.ListParked
 	Replay    *application.ReplayParked
 	Readiness *application.Readiness
@@ -151,8 +158,8 @@ func newDoors(p doorsParams) *doors {
 	return &doors{
 		buyers: echohttp.NewBuyersDoor(buyers, echohttp.BuyersDeps{Deduct: p.Deduct, Orders: p.Order, Cancel: p.Cancel,
 			Stock: p.Stock, Readiness: p.Readiness}, p.Log),
-		operators: echohttp.NewOperatorsDoor(operators, echohttp.OperatorsDeps{Open: p.Open, Pause: p.Pause, Stock: p.Stock,
-			Reconcile: p.Reconcile, Pipeline: p.Pipeline, Verify: p.Verify, Parked: p.Parked, Replay: p.Replay, Readiness: p.Readiness}, p.Log),
+		operators: echohttp.NewOperatorsDoor(operators, echohttp.OperatorsDeps{Open: p.Open, Pause: p.Pause, Changes: p.Changes, Stock: p.Stock,
+			Reconcile: p.Reconcile, Pipeline: p.Pipeline, Verify: p.Verify, Doctor: p.Examine, Parked: p.Parked, Replay: p.Replay, Readiness: p.Readiness}, p.Log),
 	}
 }
 
@@ -161,6 +168,17 @@ func deductConfig(c Config) application.DeductConfig {
 	d.QueueMax, d.BatchMax, d.SendersMax = c.Deduct.QueueMax, c.Deduct.BatchMax, c.Deduct.SendersMax
 	d.SendTimeout = c.RocketMQ.SendTimeout + c.RocketMQ.SendTimeout/2
 	return d
+}
+
+// changeStockConfig is as patient as the lane: its sends go the same way.
+func changeStockConfig(d application.DeductConfig) application.ChangeStockConfig {
+	return application.ChangeStockConfig{GateTimeout: d.DeductTimeout, SendTimeout: d.SendTimeout}
+}
+
+func intakeConfig(c Config) application.IntakeConfig {
+	i := application.DefaultIntakeConfig()
+	i.OpenMax, i.AwayMax = int64(c.Deduct.OpenMax), c.Deduct.AwayMax
+	return i
 }
 
 // newSchedule runs reconcile by cron: bounded, one at a time, and never with roll-back.
@@ -209,6 +227,19 @@ func pingRedis(ctx context.Context, client redis.UniversalClient) error {
 
 // doors are both listeners.
 type doors struct{ buyers, operators *echohttp.Door }
+
+// turnAway turns readiness off at both doors, which go on answering for so long.
+func (d *doors) turnAway(delay time.Duration) func(context.Context) error {
+	return func(ctx context.Context) error {
+		d.buyers.Draining()
+		d.operators.Draining()
+		select {
+		case <-time.After(delay):
+		case <-ctx.Done():
+		}
+		return nil
+	}
+}
 
 func (*doors) url(d *echohttp.Door) string {
 	addr, _ := d.Listen(context.Background()) // bound already: gives the address

@@ -75,13 +75,15 @@ func badTokens(t testing.TB) map[string]string {
 
 // concrete fills a route's parameters and gives it the body that it wants.
 func concrete(r route) *http.Request {
-	path := strings.NewReplacer(":productId", "p1", ":token", "t1", ":id", "r1").Replace(r.path)
+	path := strings.NewReplacer(":productId", "p1", ":token", "t1", ":id", "r1", ":key", "k1").Replace(r.path)
 	body := map[string]string{"createOrder": `{"quantity":1}`}["createOrder"]
 	switch {
 	case r.method == "PUT":
 		body = `{"total":10}`
 	case strings.HasSuffix(r.path, "/reconciliations") && r.method == "POST":
 		body = `{"mode":"dry-run"}`
+	case strings.HasSuffix(r.path, "/stock-changes") && r.method == "POST":
+		body = `{"delta":5,"reason":"a test"}`
 	case r.path == "/admin/v1/parked/replay":
 		body = `{"reason":"poison"}`
 	case !strings.HasSuffix(r.path, "/orders"):

@@ -60,6 +60,8 @@ type Door struct {
 	inFlight atomic.Int64
 	draining atomic.Bool
 	endBase  context.CancelFunc
+	stopping context.Context // ends when Stop begins: long requests end with it, and may be asked again
+	stop     context.CancelFunc
 
 	mu       sync.Mutex
 	listener net.Listener
@@ -74,6 +76,7 @@ func newDoor(name string, cfg Config, log *slog.Logger) *Door {
 	d.echo.HTTPErrorHandler = d.fail
 	base, end := context.WithCancel(context.Background())
 	d.endBase = end
+	d.stopping, d.stop = context.WithCancel(base)
 	d.server = &http.Server{
 		Handler:           d.echo,
 		ReadHeaderTimeout: cfg.HeaderTimeout,
@@ -140,9 +143,11 @@ func (d *Door) Start(ctx context.Context) error {
 }
 
 // Stop turns readiness off, accepts no more, and waits until every request at work is
-// answered. When ctx ends first, what is left is cut off and ctx's error returned.
+// answered; long ones are ended and answered. When ctx ends first, what is left is cut off and ctx's
+// error returned.
 func (d *Door) Stop(ctx context.Context) error {
 	d.Draining()
+	d.stop()
 	d.mu.Lock()
 	listener, served := d.listener, d.served
 	d.mu.Unlock()

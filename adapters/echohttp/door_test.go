@@ -15,6 +15,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/labstack/echo/v4"
+
 	"seckill/application"
 	"seckill/domain"
 )
@@ -48,7 +50,7 @@ func TestWhatIsNoRouteIsAProblem(t *testing.T) {
 	}
 	for _, path := range []string{"/", "/openapi.yaml", "/api/v1/products/p1", "/admin/v1/trace", "/metrics", "/admin/v1/products/p1/rebuild",
 		"/admin/v1/reconciliations/r1/x",
-		"/admin/v1/products/p1/stock-changes", "/admin/v1/parked/x/replay/x"} {
+		"/admin/v1/products/p1/stock-changes/k1/x", "/admin/v1/parked/x/replay/x"} {
 		wantProblem(t, serve(t, f.operators, request("GET", path, "")), 404, codeNoSuchRoute)
 	}
 }
@@ -396,6 +398,43 @@ func TestStopGivesUpWhenItsTimeEnds(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	<-ended // the handler's context went with the door
+}
+
+// A request that may take minutes can be asked again; a stop does not wait for it.
+func TestStopEndsLongRequestsWithAnAnswer(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	entered := make(chan struct{})
+	d := operatorsDoor{f.operators, OperatorsDeps{}}
+	d.add([]route{{http.MethodGet, "/long", anyone, func(ctx context.Context, _ echo.Context, _ Identity) error {
+		close(entered)
+		<-ctx.Done()
+		return ctx.Err()
+	}, true}})
+	addr, err := d.Listen(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	status := make(chan int, 1)
+	go func() {
+		res, err := http.Get("http://" + addr + "/long") //nolint:noctx // ends with the door
+		if err != nil {
+			status <- 0
+			return
+		}
+		_ = res.Body.Close()
+		status <- res.StatusCode
+	}()
+	<-entered
+	if err := d.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if got := <-status; got != http.StatusServiceUnavailable {
+		t.Errorf("status %d", got)
+	}
 }
 
 func TestStopWithoutStart(t *testing.T) {

@@ -34,6 +34,8 @@ type fakes struct {
 	public    func(string) (application.PublicStock, error)
 	open      func(domain.Sale, port.Audit) (domain.Stock, bool, error)
 	pause     func(string, bool, port.Audit) (domain.Stock, error)
+	change    func(domain.StockChange, port.Audit) (application.ChangeReceipt, error)
+	changes   func(product, before string, limit int) ([]application.ChangeView, error)
 	stock     func(string) (application.StockView, error)
 	reconcile func(application.ReconcileRequest) (application.ReconcileReport, error)
 	reports   func(before string, limit int) ([]application.ReconcileReport, error)
@@ -70,9 +72,28 @@ func (f fakeStock) Show(_ context.Context, p string) (application.StockView, err
 	return f.stock(p)
 }
 
+type fakeChanges struct{ *fakes }
+
+func (f fakeChanges) Change(_ context.Context, c domain.StockChange, a port.Audit) (application.ChangeReceipt, error) {
+	return f.change(c, a)
+}
+func (f fakeChanges) Show(_ context.Context, p, token string) (application.ChangeView, error) {
+	return application.ChangeView{Product: p, Token: token, Delta: -2, Status: application.OrderPending, CreatedAt: someTime}, nil
+}
+func (f fakeChanges) List(_ context.Context, p, before string, limit int) ([]application.ChangeView, error) {
+	return f.changes(p, before, limit)
+}
+
+func (f *fakes) Examine(context.Context) (application.Examination, error) {
+	return application.Examination{At: someTime, Wrong: 1, Checks: []application.ExamineCheck{{Part: "gate", Node: "r1:6379",
+		Name: "maxmemory-policy", Verdict: application.VerdictWrong, Found: "allkeys-lru", Right: "noeviction", Why: "w", Change: "c", Matters: true}}}, nil
+}
+
 type fakePipeline struct{}
 
-func (fakePipeline) Show(context.Context) application.PipelineView { return application.PipelineView{} }
+func (fakePipeline) Show(context.Context) application.PipelineView {
+	return application.PipelineView{Intake: application.IntakeOpen}
+}
 
 func (f *fakes) Open(_ context.Context, s domain.Sale, a port.Audit) (domain.Stock, bool, error) {
 	return f.open(s, a)
@@ -137,6 +158,11 @@ func newFakes() *fakes {
 		pause: func(p string, paused bool, _ port.Audit) (domain.Stock, error) {
 			return stockOf(p, 10, domain.Terms{Paused: paused})
 		},
+		change: func(c domain.StockChange, _ port.Audit) (application.ChangeReceipt, error) {
+			view := application.ChangeView{ID: "c1", Product: c.Key().Product(), Token: c.Key().Token(), Delta: c.Delta(), Status: application.OrderConfirmed, CreatedAt: someTime}
+			return application.ChangeReceipt{Change: view}, nil
+		},
+		changes: func(string, string, int) ([]application.ChangeView, error) { return nil, nil },
 		stock: func(p string) (application.StockView, error) {
 			return application.StockView{Product: p, State: "open", Total: 10, OpensAt: new(someTime), Gate: &application.GateSide{Remaining: 7, Epoch: 1, Server: "s"}}, nil
 		},
@@ -204,7 +230,7 @@ func newFixture(t testing.TB, change ...func(*Config)) *fixture {
 	f := &fixture{fakes: newFakes(), tokens: tokens, log: new(lockedBuffer)}
 	log := slog.New(slog.NewJSONHandler(f.log, nil))
 	f.buyers = NewBuyersDoor(cfg, BuyersDeps{f, fakeOrders{f.fakes}, fakeOrders{f.fakes}, fakeStock{f.fakes}, f}, log)
-	f.operators = NewOperatorsDoor(cfg, OperatorsDeps{f, f, fakeStock{f.fakes}, f, fakePipeline{}, f, f, f, f}, log)
+	f.operators = NewOperatorsDoor(cfg, OperatorsDeps{f, f, fakeChanges{f.fakes}, fakeStock{f.fakes}, f, fakePipeline{}, f, f, f, f, f}, log)
 	return f
 }
 

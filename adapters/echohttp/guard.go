@@ -66,6 +66,9 @@ func (d *Door) guard(r route) echo.HandlerFunc {
 		}
 		ctx, cancel := context.WithTimeout(c.Request().Context(), d.timeLimit(c, r))
 		defer cancel()
+		if r.long {
+			defer context.AfterFunc(d.stopping, cancel)()
+		}
 		return r.handle(ctx, c, who)
 	}
 }

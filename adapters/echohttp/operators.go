@@ -17,6 +17,11 @@ type (
 	salePauser interface {
 		SetPaused(context.Context, string, bool, port.Audit) (domain.Stock, error)
 	}
+	stockChanger interface {
+		Change(context.Context, domain.StockChange, port.Audit) (application.ChangeReceipt, error)
+		Show(ctx context.Context, product, token string) (application.ChangeView, error)
+		List(ctx context.Context, product, before string, limit int) ([]application.ChangeView, error)
+	}
 	stockShower interface {
 		Show(context.Context, string) (application.StockView, error)
 	}
@@ -30,6 +35,9 @@ type (
 	}
 	booksVerifier interface {
 		Verify(context.Context, string, []application.JournalEntry) (application.Verification, error)
+	}
+	examiner interface {
+		Examine(context.Context) (application.Examination, error)
 	}
 	parkedLister interface {
 		List(ctx context.Context, before string, limit int) ([]port.Parked, error)
@@ -46,10 +54,12 @@ type (
 type OperatorsDeps struct {
 	Open      saleOpener
 	Pause     salePauser
+	Changes   stockChanger
 	Stock     stockShower
 	Reconcile reconciler
 	Pipeline  pipelineShower
 	Verify    booksVerifier
+	Doctor    examiner
 	Parked    parkedLister
 	Replay    parkedReplayer
 	Readiness readinessChecker
@@ -68,11 +78,15 @@ func NewOperatorsDoor(cfg Config, deps OperatorsDeps, log *slog.Logger) *Door {
 		{http.MethodGet, "/admin/v1/products/:productId", "ops:read", d.showStock, false},
 		{http.MethodPost, "/admin/v1/products/:productId/pause", "stock:admin", d.pause, false},
 		{http.MethodPost, "/admin/v1/products/:productId/resume", "stock:admin", d.resume, false},
+		{http.MethodPost, "/admin/v1/products/:productId/stock-changes", "stock:admin", d.changeStock, false},
+		{http.MethodGet, "/admin/v1/products/:productId/stock-changes", "ops:read", d.listChanges, false},
+		{http.MethodGet, "/admin/v1/products/:productId/stock-changes/:key", "ops:read", d.showChange, false},
 		{http.MethodPost, "/admin/v1/reconciliations", "reconcile:run", d.reconcile, true},
 		{http.MethodGet, "/admin/v1/reconciliations", "ops:read", d.listReports, false},
 		{http.MethodGet, "/admin/v1/reconciliations/:id", "ops:read", d.showReport, false},
 		{http.MethodGet, "/admin/v1/pipeline", "ops:read", d.showPipeline, false},
 		{http.MethodGet, "/admin/v1/verification", "ops:read", d.verify, true},
+		{http.MethodGet, "/admin/v1/doctor", "ops:read", d.examine, false},
 		{http.MethodGet, "/admin/v1/parked", "ops:read", d.listParked, false},
 		{http.MethodPost, "/admin/v1/parked/replay", "reconcile:run", d.replaySome, true},
 		{http.MethodPost, "/admin/v1/parked/:id/replay", "reconcile:run", d.replayOne, false},

@@ -22,3 +22,11 @@ func (d operatorsDoor) verify(ctx context.Context, c echo.Context, _ Identity) e
 	}
 	return writeView(c, http.StatusOK, verification)
 }
+
+func (d operatorsDoor) examine(ctx context.Context, c echo.Context, _ Identity) error {
+	examination, err := d.deps.Doctor.Examine(ctx)
+	if err != nil {
+		return err
+	}
+	return writeView(c, http.StatusOK, examination)
+}

@@ -10,10 +10,11 @@
 //
 //	deduct     units taken in the gate               confirm    the local transaction of a stored half
 //	send       half stored, confirmed, committed     apply      the ledger's transaction of a group
-//	decide     a cancelled or rejected row           tell       the gate told of fates
-//	told       the row marked as told                claim      the relay's claim of a product
+//	decide     a cancelled or rejected row           cancel     a buyer's cancelled row, units back
+//	tell       the gate told of fates                told       the row marked as told
+//	claim      the relay's claim of a product
 //	prepare, write-back, rebuild, open               the steps of a rebuild in the gate
-//	reopen     the ledger calls the product open
+//	reopen     the transaction at whose end the ledger calls the product open; rebuild is inside it
 //
 // A point is armed as "apply.after=kill@3": kill, fail or sleep:DURATION, at the third hit; without
 // @, at each. kill is SIGKILL to the own process, and nothing behind the point runs any more.

@@ -75,7 +75,7 @@ func (i *inside) Open(context.Context, string, int64) (bool, error) {
 	return true, nil
 }
 
-func (i *inside) Reopen(context.Context, string, int64) (bool, error) {
+func (i *inside) Locked(context.Context, string, int64, func(port.LockedStock) error) (bool, error) {
 	i.reached++
 	return true, nil
 }
@@ -94,6 +94,10 @@ func (l insideLedger) Apply(context.Context, []port.ApplyItem) (port.ApplyResult
 func (l insideLedger) Decide(context.Context, []port.FateClaim) ([]domain.Order, error) {
 	l.reached++
 	return make([]domain.Order, 1), nil
+}
+
+func (l insideLedger) Cancel(ctx context.Context, claims []port.FateClaim) ([]domain.Order, error) {
+	return l.Decide(ctx, claims)
 }
 
 func (l insideLedger) Fates(context.Context, []domain.Key) ([]domain.Order, error) { return nil, nil }
@@ -128,6 +132,9 @@ func play(t *testing.T, p *Points, call string, in *inside) (good bool) {
 	case "decide":
 		_, err := p.Ledger(insideLedger{inside: in}).Decide(ctx, nil)
 		return err == nil
+	case "cancel":
+		_, err := p.Ledger(insideLedger{inside: in}).Cancel(ctx, nil)
+		return err == nil
 	case "told":
 		return p.Outbox(insideLedger{inside: in}).MarkTold(ctx, nil) == nil
 	}
@@ -145,7 +152,7 @@ func play(t *testing.T, p *Points, call string, in *inside) (good bool) {
 	case "open":
 		ok, err = p.GateAdmin(in).Open(ctx, "p", 1)
 	case "reopen":
-		ok, err = p.Epochs(in).Reopen(ctx, "p", 1)
+		ok, err = p.Epochs(in).Locked(ctx, "p", 1, nil)
 	default:
 		t.Fatalf("no such call: %s", call)
 	}

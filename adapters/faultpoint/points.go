@@ -15,7 +15,7 @@ import (
 )
 
 // calls are the calls that have a point before and one after them.
-var calls = []string{"deduct", "confirm", "send", "apply", "decide", "tell", "told", "claim",
+var calls = []string{"deduct", "confirm", "send", "apply", "decide", "cancel", "tell", "told", "claim",
 	"prepare", "write-back", "rebuild", "reopen", "open"}
 
 // Names are all points.

@@ -97,6 +97,10 @@ func (l ledger) Decide(ctx context.Context, claims []port.FateClaim) ([]domain.O
 	return try(ctx, l.p, "decide", func() ([]domain.Order, error) { return l.Ledger.Decide(ctx, claims) })
 }
 
+func (l ledger) Cancel(ctx context.Context, claims []port.FateClaim) ([]domain.Order, error) {
+	return try(ctx, l.p, "cancel", func() ([]domain.Order, error) { return l.Ledger.Cancel(ctx, claims) })
+}
+
 // Outbox stands before an outbox.
 func (p *Points) Outbox(inner port.Outbox) port.Outbox { return outbox{inner, p} }
 
@@ -154,6 +158,6 @@ type epochs struct {
 	p *Points
 }
 
-func (e epochs) Reopen(ctx context.Context, product string, epoch int64) (bool, error) {
-	return try(ctx, e.p, "reopen", func() (bool, error) { return e.Epochs.Reopen(ctx, product, epoch) })
+func (e epochs) Locked(ctx context.Context, product string, epoch int64, do func(port.LockedStock) error) (bool, error) {
+	return try(ctx, e.p, "reopen", func() (bool, error) { return e.Epochs.Locked(ctx, product, epoch, do) })
 }

@@ -62,10 +62,10 @@ func benchProducts(b *testing.B, store *gormmysql.Store, n int) []string {
 		if _, _, err := store.Create(b.Context(), sale, port.Audit{Actor: "bench", Action: "bench"}); err != nil {
 			b.Fatal(err)
 		}
-		if _, _, err := store.TakeAttempt(b.Context(), names[i], "bench", time.Minute); err != nil {
+		if _, _, err := store.TakeAttempt(b.Context(), names[i], "bench", 0, time.Minute); err != nil {
 			b.Fatal(err)
 		}
-		if _, err := store.Reopen(b.Context(), names[i], 1); err != nil {
+		if _, err := store.Locked(b.Context(), names[i], 1, port.LockedStock.Reopen); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -26,6 +26,7 @@ import (
 
 // dialect is all that differs between the databases.
 type dialect struct {
+	lite         bool // SQLite
 	dialector    func(pool *sql.DB) gorm.Dialector
 	openWriter   func() (*sql.DB, error)
 	openReader   func() (*sql.DB, error) // nil: readers use the writer's pool
@@ -146,6 +147,7 @@ func sqliteDialect(cfg Config) (dialect, error) {
 	pragmas := []string{"journal_mode(WAL)", "synchronous(FULL)", "busy_timeout(5000)"}
 	writer := open(1, url.Values{"_txlock": {"immediate"}, "_pragma": pragmas})
 	return dialect{
+		lite:      true,
 		dialector: func(pool *sql.DB) gorm.Dialector { return sqlite.Dialector{Conn: pool} },
 		// One connection writes: what would wait for a lock waits for the connection instead.
 		openWriter:   writer,

@@ -28,6 +28,12 @@
 // under its lock never waits for a cancel that waits for it. Nobody who holds a stock row waits for a row
 // of another group.
 //
+// Stock changes have a table of their own, since whatever sums orders sums what was sold; the key says which table a
+// row is in, and rows of both are read, walked and marked as one. A withdrawal is applied in the same group and
+// update as purchases, and takes its units off the total, too. product_stock keeps what the sale began with,
+// so that the books prove: on sale = began with + added - withdrawn. Who changed the stock and why is in
+// audit_log, in the addition's own transaction.
+//
 // After an error nothing goes on inside a transaction: MySQL rolls back only the statement
 // on a lock wait timeout. Deadlock, lock wait, snapshot conflict and a lost connection
 // begin a new transaction, a bounded number of times with jitter; then the error is

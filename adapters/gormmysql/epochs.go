@@ -55,13 +55,13 @@ func (s *Store) Suspended(ctx context.Context) ([]domain.Stock, error) {
 }
 
 // TakeAttempt is port.Epochs'.
-func (s *Store) TakeAttempt(ctx context.Context, product, holder string, lease time.Duration) (domain.Stock, bool, error) {
+func (s *Store) TakeAttempt(ctx context.Context, product, holder string, under int64, lease time.Duration) (domain.Stock, bool, error) {
 	var row stockRow
 	var taken bool
 	err := s.inTx(ctx, func(tx *gorm.DB) error {
 		done := tx.Exec("UPDATE product_stock SET epoch = epoch + 1, lease_holder = ?, lease_until = ?, updated_at = ? "+
-			"WHERE product_id = ? AND state = ? AND (lease_holder IN ? OR lease_until IS NULL OR lease_until <= ?)",
-			holder, s.dialect.after(lease), s.dialect.now(), product, domain.SaleSuspended, []string{"", holder}, s.dialect.now())
+			"WHERE product_id = ? AND epoch = ? AND state = ? AND (lease_holder IN ? OR lease_until IS NULL OR lease_until <= ?)",
+			holder, s.dialect.after(lease), s.dialect.now(), product, under, domain.SaleSuspended, []string{"", holder}, s.dialect.now())
 		if done.Error != nil {
 			return done.Error
 		}
@@ -122,7 +122,7 @@ func (s *Store) Locked(ctx context.Context, product string, epoch int64, do func
 			return err
 		}
 		called = true
-		own = do(lockedStock{tx: tx, stock: stock})
+		own = do(lockedStock{store: s, tx: tx, stock: stock})
 		return own
 	})
 	if own != nil {
@@ -131,21 +131,9 @@ func (s *Store) Locked(ctx context.Context, product string, epoch int64, do func
 	return called && err == nil, translate(err)
 }
 
-// Reopen is port.Epochs'.
-func (s *Store) Reopen(ctx context.Context, product string, epoch int64) (bool, error) {
-	var reopened bool
-	err := s.inTx(ctx, func(tx *gorm.DB) error {
-		done := tx.Exec("UPDATE product_stock SET state = ?, reason = '', lease_holder = '', lease_until = NULL, "+
-			"version = version + 1, updated_at = ? WHERE product_id = ? AND epoch = ? AND state = ?",
-			domain.SaleOpen, s.dialect.now(), product, epoch, domain.SaleSuspended)
-		reopened = done.RowsAffected == 1
-		return done.Error
-	})
-	return reopened && err == nil, err
-}
-
 // lockedStock carries the transaction, so that its reads see the row under the lock and need no second connection.
 type lockedStock struct {
+	store *Store
 	tx    *gorm.DB
 	stock domain.Stock
 }
@@ -179,3 +167,9 @@ func (l lockedStock) Untold(limit int) ([]domain.Order, error) {
 }
 
 func (l lockedStock) MarkTold(orders []domain.Order) error { return translate(markTold(l.tx, orders)) }
+
+func (l lockedStock) Reopen() error {
+	return translate(l.tx.Exec("UPDATE product_stock SET state = ?, reason = '', lease_holder = '', lease_until = NULL, "+
+		"version = version + 1, updated_at = ? WHERE product_id = ?",
+		domain.SaleOpen, l.store.dialect.now(), l.stock.Product()).Error)
+}

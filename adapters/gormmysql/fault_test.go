@@ -55,10 +55,10 @@ func sell(t *testing.T, s *Store, product string, units int64) {
 
 func reopenAt(t *testing.T, s *Store, product string, epoch int64) {
 	t.Helper()
-	if _, taken, err := s.TakeAttempt(t.Context(), product, "test", time.Minute); err != nil || !taken {
+	if _, taken, err := s.TakeAttempt(t.Context(), product, "test", epoch-1, time.Minute); err != nil || !taken {
 		t.Fatalf("take attempt: %v, %v", taken, err)
 	}
-	if reopened, err := s.Reopen(t.Context(), product, epoch); err != nil || !reopened {
+	if reopened, err := s.Locked(t.Context(), product, epoch, port.LockedStock.Reopen); err != nil || !reopened {
 		t.Fatalf("reopen: %v, %v", reopened, err)
 	}
 }

@@ -83,9 +83,21 @@ type Store struct {
 	reader  *gorm.DB // the same as writer where readers and writers share connections
 }
 
-// Open connects and checks that the database answers; it changes no schema. The error has
-// CodeInvalidRequest for settings that cannot be, CodeUnavailable for a database that is away.
+// Open is Connect, and checks that the database answers. CodeUnavailable where it does not.
 func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Store, error) {
+	s, err := Connect(cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Ping(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// Connect makes a store, whose connections are made when they are needed; it changes no schema. The error has
+// CodeInvalidRequest for settings that cannot be.
+func Connect(cfg Config, log *slog.Logger) (*Store, error) {
 	d, err := dialectOf(cfg.withDefaults())
 	if err != nil {
 		return nil, err
@@ -99,9 +111,6 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Store, error) {
 		if s.reader, err = s.connect(d.openReader); err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
-	}
-	if err := s.Ping(ctx); err != nil {
-		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }

@@ -126,6 +126,10 @@ type LockedStock interface {
 
 	// MarkTold is Outbox.MarkTold inside the transaction.
 	MarkTold(orders []domain.Order) error
+
+	// Reopen marks the product open, frees the rebuild lease and raises the version, in this
+	// transaction: whoever waits for the lock, or read the row before, reads it again.
+	Reopen() error
 }
 
 // Epochs is the ledger's part of suspend, drain, rebuild and reopen.
@@ -137,10 +141,10 @@ type Epochs interface {
 	// Suspended lists every product that is not open.
 	Suspended(ctx context.Context) ([]domain.Stock, error)
 
-	// TakeAttempt raises the epoch of a suspended product by one and takes its rebuild lease for
-	// holder, if it is free, run out (by the database's clock) or holder's already. taken is
-	// false when another holds it or the product is not suspended.
-	TakeAttempt(ctx context.Context, product, holder string, lease time.Duration) (stock domain.Stock, taken bool, err error)
+	// TakeAttempt raises the epoch of a suspended product from under by one and takes its rebuild lease
+	// for holder, if it is free, run out (by the database's clock) or holder's already. taken is false,
+	// and nothing changes, when another holds it, the product is not suspended or is not at that epoch.
+	TakeAttempt(ctx context.Context, product, holder string, under int64, lease time.Duration) (stock domain.Stock, taken bool, err error)
 
 	// Rows is LockedStock.Rows without the lock.
 	Rows(ctx context.Context, product string, after RowCursor, limit int) ([]domain.Order, RowCursor, error)
@@ -148,8 +152,4 @@ type Epochs interface {
 	// Locked calls do with the stock row locked, if its epoch is epoch and it is suspended, and
 	// commits; it says whether do was called and returned nil. do's error rolls back and is returned.
 	Locked(ctx context.Context, product string, epoch int64, do func(LockedStock) error) (bool, error)
-
-	// Reopen marks the product open, frees the lease and raises its version, if its epoch is epoch and it
-	// is suspended.
-	Reopen(ctx context.Context, product string, epoch int64) (bool, error)
 }

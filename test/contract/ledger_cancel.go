@@ -271,7 +271,7 @@ func cancelUnderLock(c *ledgerCase) {
 		}
 		c.apply(items...)
 		c.ok(c.Suspend(c.ctx(), []string{"p"}, "test", false), "suspend")
-		stock, taken, err := c.TakeAttempt(c.ctx(), "p", "tester", time.Minute)
+		stock, taken, err := c.TakeAttempt(c.ctx(), "p", "tester", c.stock("p").Epoch(), time.Minute)
 		c.ok(err, "take attempt")
 		wantEqual(c, taken, true, "taken")
 
@@ -313,7 +313,7 @@ func cancelUnderLock(c *ledgerCase) {
 		left, err := c.Untold(c.ctx(), 0, "", 100)
 		c.ok(err, "untold")
 		c.ok(c.MarkTold(c.ctx(), left), "mark told")
-		reopened, err := c.Reopen(c.ctx(), "p", stock.Epoch())
+		reopened, err := c.Locked(c.ctx(), "p", stock.Epoch(), port.LockedStock.Reopen)
 		c.ok(err, "reopen")
 		wantEqual(c, reopened, true, "reopened")
 	}

@@ -16,6 +16,7 @@ var epochCases = []ledgerTest{
 	{"suspend touches open products alone", epochsSuspend},
 	{"one rebuilder has the lease", epochsLease},
 	{"reopening raises the version and needs the epoch", epochsReopen},
+	{"a late message finds what was reopened under the lock open", epochsReopenLate},
 	{"the lock needs the epoch and a suspended product", epochsLocked},
 	{"what runs under the lock is undone by its error", epochsLockedError},
 	{"rows are walked in order, with and without the lock", epochsRows},
@@ -103,63 +104,98 @@ func epochsSuspend(c *ledgerCase) {
 		names = append(names, s.Product())
 	}
 	wantEqual(c, slices.Equal(names, []string{"a", "b", "new"}), true, "all that are not open")
-	_, taken, err := c.TakeAttempt(c.ctx(), "b", "x", time.Minute)
+	_, taken, err := c.TakeAttempt(c.ctx(), "b", "x", c.stock("b").Epoch(), time.Minute)
 	c.ok(err, "take attempt")
 	wantEqual(c, taken, false, "an attempt at a damaged product")
 }
 
 func epochsLease(c *ledgerCase) {
 	c.sale("p", 1)
-	first, taken, err := c.TakeAttempt(c.ctx(), "p", "one", time.Minute)
+	first, taken, err := c.TakeAttempt(c.ctx(), "p", "one", 0, time.Minute)
 	c.ok(err, "take attempt")
 	wantEqual(c, taken, true, "the first")
 	wantEqual(c, first.Epoch(), 1, "epoch")
-	_, taken, err = c.TakeAttempt(c.ctx(), "p", "two", time.Minute)
+	_, taken, err = c.TakeAttempt(c.ctx(), "p", "two", 1, time.Minute)
 	c.ok(err, "take attempt")
 	wantEqual(c, taken, false, "the second while the first holds it")
 	wantEqual(c, c.stock("p").Epoch(), 1, "epoch")
-	again, taken, err := c.TakeAttempt(c.ctx(), "p", "one", -time.Second) // run out at once
+	stale, taken, err := c.TakeAttempt(c.ctx(), "p", "one", 0, time.Minute)
+	c.ok(err, "take attempt")
+	wantEqual(c, taken, false, "from an epoch that is over")
+	wantEqual(c, stale.Epoch(), 1, "epoch")
+	again, taken, err := c.TakeAttempt(c.ctx(), "p", "one", 1, -time.Second) // run out at once
 	c.ok(err, "take attempt")
 	wantEqual(c, taken, true, "the first again")
 	wantEqual(c, again.Epoch(), 2, "epoch")
-	overtaken, taken, err := c.TakeAttempt(c.ctx(), "p", "two", time.Minute)
+	overtaken, taken, err := c.TakeAttempt(c.ctx(), "p", "two", 2, time.Minute)
 	c.ok(err, "take attempt")
 	wantEqual(c, taken, true, "the second once the lease has run out")
 	wantEqual(c, overtaken.Epoch(), 3, "epoch")
 
-	reopened, err := c.Reopen(c.ctx(), "p", 3)
+	reopened, err := c.Locked(c.ctx(), "p", 3, port.LockedStock.Reopen)
 	c.ok(err, "reopen")
 	wantEqual(c, reopened, true, "reopened")
-	_, taken, err = c.TakeAttempt(c.ctx(), "p", "two", time.Minute)
+	_, taken, err = c.TakeAttempt(c.ctx(), "p", "two", 3, time.Minute)
 	c.ok(err, "take attempt")
 	wantEqual(c, taken, false, "an attempt at an open product")
 	c.ok(c.Suspend(c.ctx(), []string{"p"}, "again", false), "suspend")
-	_, taken, err = c.TakeAttempt(c.ctx(), "p", "one", time.Minute)
+	_, taken, err = c.TakeAttempt(c.ctx(), "p", "one", 3, time.Minute)
 	c.ok(err, "take attempt")
 	wantEqual(c, taken, true, "the reopening freed the lease")
-	_, taken, err = c.TakeAttempt(c.ctx(), "nowhere", "one", time.Minute)
+	_, taken, err = c.TakeAttempt(c.ctx(), "nowhere", "one", 0, time.Minute)
 	c.ok(err, "take attempt")
 	wantEqual(c, taken, false, "an attempt at nothing")
 }
 
 func epochsReopen(c *ledgerCase) {
 	created := c.sale("p", 10)
-	stock, _, err := c.TakeAttempt(c.ctx(), "p", "one", time.Minute)
+	stock, _, err := c.TakeAttempt(c.ctx(), "p", "one", 0, time.Minute)
 	c.ok(err, "take attempt")
-	reopened, err := c.Reopen(c.ctx(), "p", stock.Epoch()-1)
+	reopened, err := c.Locked(c.ctx(), "p", stock.Epoch()-1, port.LockedStock.Reopen)
 	c.ok(err, "reopen by another epoch")
 	wantEqual(c, reopened, false, "reopened by another epoch")
-	reopened, err = c.Reopen(c.ctx(), "p", stock.Epoch())
+	reopened, err = c.Locked(c.ctx(), "p", stock.Epoch(), port.LockedStock.Reopen)
 	c.ok(err, "reopen")
 	wantEqual(c, reopened, true, "reopened")
 	now := c.stock("p")
 	wantEqual(c, now.State(), domain.SaleOpen, "state")
 	wantEqual(c, now.Reason(), "", "reason")
 	wantEqual(c, now.Version(), created.Version()+1, "version")
-	reopened, err = c.Reopen(c.ctx(), "p", stock.Epoch())
+	reopened, err = c.Locked(c.ctx(), "p", stock.Epoch(), port.LockedStock.Reopen)
 	c.ok(err, "reopen again")
 	wantEqual(c, reopened, false, "reopened again")
 	wantEqual(c, c.stock("p"), now, "the stock after a repeat")
+}
+
+// A message of an older epoch that comes while the lock is held, and may have read "suspended" before, finds
+// the product open: it has to ask the gate, which was built without it.
+func epochsReopenLate(c *ledgerCase) {
+	c.open("p", 10)
+	c.ok(c.Suspend(c.ctx(), []string{"p"}, "test", false), "suspend")
+	stock, _, err := c.TakeAttempt(c.ctx(), "p", "one", 1, time.Minute)
+	c.ok(err, "take attempt")
+	late := make(chan port.ApplyOutcome, 1)
+	done, err := c.Locked(c.ctx(), "p", stock.Epoch(), func(l port.LockedStock) error {
+		begun := make(chan struct{})
+		go func() {
+			item := c.item("p", "u", "t", 1, 1, 1)
+			close(begun)
+			result, err := c.Apply(c.ctx(), []port.ApplyItem{item})
+			if err != nil {
+				c.Errorf("apply: %v", err)
+				late <- 0
+				return
+			}
+			late <- result.Replies[0].Outcome
+		}()
+		<-begun
+		wantEqual(c, c.stock("p").State(), domain.SaleSuspended, "state to others")
+		return l.Reopen()
+	})
+	c.ok(err, "locked")
+	wantEqual(c, done, true, "reopened")
+	wantEqual(c, <-late, port.Straggler, "the late message")
+	wantEqual(c, c.stock("p").Remaining(), 10, "stock")
 }
 
 func epochsLocked(c *ledgerCase) {

@@ -49,6 +49,8 @@ func keyOf(t *testing.T, product, user, token string) domain.Key {
 type purchase struct {
 	product, user, token string
 	answer               shop.Answer
+	regretted            bool // the buyer cancels it
+	cancel               shop.Answer
 }
 
 // bought reports whether the buyer was told that the order appears.
@@ -73,6 +75,7 @@ type crowd struct {
 	accepted atomic.Int64
 	home     chan struct{}
 	gone     sync.WaitGroup
+	regrets  int64 // one buyer in so many cancels at once what it has bought; 0: none does
 
 	mu        sync.Mutex
 	purchases []*purchase
@@ -80,7 +83,13 @@ type crowd struct {
 
 // letIn opens the doors to a crowd that buys one unit each of the product.
 func letIn(s *shop.Shop, product string, connections int) *crowd {
-	c := &crowd{s: s, home: make(chan struct{})}
+	c := &crowd{s: s}
+	c.letIn(product, connections)
+	return c
+}
+
+func (c *crowd) letIn(product string, connections int) {
+	c.home = make(chan struct{})
 	var number atomic.Int64
 	for range connections {
 		c.gone.Go(func() {
@@ -93,6 +102,9 @@ func letIn(s *shop.Shop, product string, connections int) *crowd {
 				n := number.Add(1)
 				p := &purchase{product: product, user: fmt.Sprintf("u%d", n), token: fmt.Sprintf("t%d", n)}
 				c.ask(p)
+				if p.regretted = c.regrets > 0 && n%c.regrets == 0 && p.bought(); p.regretted {
+					p.cancel = c.s.Cancel(p.product, p.user, p.token)
+				}
 				c.mu.Lock()
 				c.purchases = append(c.purchases, p)
 				c.mu.Unlock()
@@ -102,7 +114,6 @@ func letIn(s *shop.Shop, product string, connections int) *crowd {
 			}
 		})
 	}
-	return c
 }
 
 func (c *crowd) ask(p *purchase) {

@@ -67,6 +67,7 @@ func TestOwnServers(t *testing.T) {
 	}{
 		{"F02_late_commit", f02LateCommit},
 		{"F06_nil_error", f06NilError},
+		{"F48_redis_away", f48RedisAway},
 		{"F51_broker_away", f51BrokerAway},
 		{"F53_consumer_outlives_the_start", func(t *testing.T, s *shop.Shop, _ *harness.Stack) { f53OutlivesTheStart(t, s, started) }},
 	} {

@@ -29,10 +29,14 @@ func TestOwnStack(t *testing.T) {
 		play func(*testing.T, *shop.Shop, *harness.Stack)
 	}{
 		{"F04_discarded_halves", f04DiscardedHalves},
+		{"broker_away_eats_no_stock", brokerAwayEatsNoStock},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.play(t, s.For(t), servers) })
 	}
-	f07BrokerRefusesWrites(t, s, servers) // restarts the shop
+	// These restart the shop.
+	t.Run("F07_broker_refuses_writes", func(t *testing.T) { f07BrokerRefusesWrites(t, s.For(t), servers) })
+	t.Run("F14_stops_while_a_server_hangs", func(t *testing.T) { f14StopsWhileAServerHangs(t, s.For(t), servers) })
+	t.Run("F14_second_signal", func(t *testing.T) { f14SecondSignal(t, s.For(t), servers) })
 }
 
 // ownStack is a shop whose three servers are the test's own, to be stopped and changed at will.

@@ -35,6 +35,9 @@ func TestOneShop(t *testing.T) {
 				"F36_same_token":               f36SameToken,
 				"F44_last_unit":                f44LastUnit,
 				"F45_refusals_take_nothing":    f45RefusalsTakeNothing,
+				"F45_a_return_ends_sold_out":   func(t *testing.T, s *shop.Shop) { f45AReturnEndsSoldOut(t, s) },
+				"F48_comes_back_once":          f48ComesBackOnce,
+				"F48_nothing_to_cancel":        f48NothingToCancel,
 			} {
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()

@@ -3,6 +3,7 @@
 package fault
 
 import (
+	"context"
 	"net/http"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 func f30QuantitiesOutOfBounds(t *testing.T, s *shop.Shop) {
 	bad := []string{`0`, `-0`, `-1`, `-5`, `-9223372036854775808`, `9223372036854775807`, `9223372036854775808`, `2147483648`, `1000001`}
 	quantitiesNowhere(t, s, bad)
+	f30CancelKnowsNoQuantity(t, s, bad)
 	product := harness.UniqueID(t)
 	for _, total := range []string{`-1`, `-9223372036854775808`, `9223372036854775807`, `2147483648`, `"nan"`, `1.5`, `1e3`} {
 		if a := s.Admin(http.MethodPut, "/admin/v1/products/"+product, `{"total":`+total+`}`); a.Code() != domain.CodeInvalidRequest {
@@ -23,5 +25,25 @@ func f30QuantitiesOutOfBounds(t *testing.T, s *shop.Shop) {
 	}
 	if _, a := s.Stock(product); a.Status != http.StatusNotFound {
 		t.Errorf("a product that was never put on sale: %v", a)
+	}
+}
+
+// f30CancelKnowsNoQuantity: what a cancel gives back is what its order took, whatever the caller writes.
+func f30CancelKnowsNoQuantity(t *testing.T, s *shop.Shop, quantities []string) {
+	t.Helper()
+	product := onSale(t, s, 10, 0)
+	p := &purchase{product: product, user: "alice", token: "t", quantity: 3}
+	if p.buy(s); !p.answer.Accepted() {
+		t.Fatalf("%v", p.answer)
+	}
+	for _, q := range append(quantities, `1`, `7`) {
+		path := "/api/v1/products/" + product + "/orders/" + p.token
+		a := s.Ask(context.Background(), http.MethodDelete, s.Buyers()+path+"?quantity="+q, s.Token(p.user), `{"quantity":`+q+`}`)
+		if a.Status != http.StatusOK || a.Text("quantity") != "3" || a.Text("status") != "cancelled" {
+			t.Errorf("cancel with %s: %v", q, a)
+		}
+	}
+	if b := atRest(t, s, product); b.remaining != 10 || b.stock != 10 {
+		t.Errorf("after all cancels: %+v", b)
 	}
 }

@@ -20,6 +20,7 @@ func TestHeldStock(t *testing.T) {
 	s := shop.New(t, shop.Stack, "SECKILL_RECONCILE__SAFE_AGE=1s")
 	s.Start()
 	t.Run("F40_lock_wait", func(t *testing.T) { f40LockWait(t, s.For(t)) })
+	t.Run("F48_beside_a_consumer_that_waits", func(t *testing.T) { f48BesideAConsumerThatWaits(t, s.For(t)) })
 	f51ReconcileInFlight(t, s) // last: it kills the shop and starts it again
 }
 

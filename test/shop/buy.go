@@ -140,6 +140,11 @@ func (s *Shop) Order(product, user, token string) Answer {
 	return s.Ask(context.Background(), http.MethodGet, s.Buyers()+"/api/v1/products/"+product+"/orders/"+token, s.Token(user), nil)
 }
 
+// Cancel cancels the user's own order.
+func (s *Shop) Cancel(product, user, token string) Answer {
+	return s.Ask(context.Background(), http.MethodDelete, s.Buyers()+"/api/v1/products/"+product+"/orders/"+token, s.Token(user), nil)
+}
+
 // WaitOrder waits until the user's own order has that status.
 func (s *Shop) WaitOrder(product, user, token, status string) {
 	s.t.Helper()

@@ -254,6 +254,19 @@ func (s *Shop) Stop() {
 // WaitEnd waits for a service that was signalled; anything but exit code 0 fails the test.
 func (s *Shop) WaitEnd() {
 	s.t.Helper()
+	if p := s.waitEnd(); p.err != nil {
+		s.t.Fatalf("the service ended with %v:\n%s", p.err, p.text())
+	}
+}
+
+// WaitExit waits for a service that was signalled, and gives its exit code. A panic fails the test.
+func (s *Shop) WaitExit() int {
+	s.t.Helper()
+	return ExitCode(s.waitEnd().err)
+}
+
+func (s *Shop) waitEnd() *process {
+	s.t.Helper()
 	p := s.running()
 	select {
 	case <-p.ended:
@@ -262,12 +275,10 @@ func (s *Shop) WaitEnd() {
 		s.t.Fatalf("the service did not end within %v:\n%s", stopWithin, p.text())
 	}
 	s.forget(p)
-	if p.err != nil {
-		s.t.Fatalf("the service ended with %v:\n%s", p.err, p.text())
-	}
 	if text := p.text(); strings.Contains(text, "panic:") || strings.Contains(text, "DATA RACE") {
 		s.t.Fatalf("the service panicked:\n%s", text)
 	}
+	return p
 }
 
 // Log is what the running service has written to stderr, its newest 256 KiB.

@@ -285,6 +285,20 @@ func (mr *MockLockedStockMockRecorder) MarkTold(orders interface{}) *gomock.Call
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "MarkTold", reflect.TypeOf((*MockLockedStock)(nil).MarkTold), orders)
 }
 
+// Reopen mocks base method.
+func (m *MockLockedStock) Reopen() error {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "Reopen")
+	ret0, _ := ret[0].(error)
+	return ret0
+}
+
+// Reopen indicates an expected call of Reopen.
+func (mr *MockLockedStockMockRecorder) Reopen() *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Reopen", reflect.TypeOf((*MockLockedStock)(nil).Reopen))
+}
+
 // Rows mocks base method.
 func (m *MockLockedStock) Rows(after port.RowCursor, limit int) ([]domain.Order, port.RowCursor, error) {
 	m.ctrl.T.Helper()
@@ -368,21 +382,6 @@ func (mr *MockEpochsMockRecorder) Locked(ctx, product, epoch, do interface{}) *g
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Locked", reflect.TypeOf((*MockEpochs)(nil).Locked), ctx, product, epoch, do)
 }
 
-// Reopen mocks base method.
-func (m *MockEpochs) Reopen(ctx context.Context, product string, epoch int64) (bool, error) {
-	m.ctrl.T.Helper()
-	ret := m.ctrl.Call(m, "Reopen", ctx, product, epoch)
-	ret0, _ := ret[0].(bool)
-	ret1, _ := ret[1].(error)
-	return ret0, ret1
-}
-
-// Reopen indicates an expected call of Reopen.
-func (mr *MockEpochsMockRecorder) Reopen(ctx, product, epoch interface{}) *gomock.Call {
-	mr.mock.ctrl.T.Helper()
-	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Reopen", reflect.TypeOf((*MockEpochs)(nil).Reopen), ctx, product, epoch)
-}
-
 // Rows mocks base method.
 func (m *MockEpochs) Rows(ctx context.Context, product string, after port.RowCursor, limit int) ([]domain.Order, port.RowCursor, error) {
 	m.ctrl.T.Helper()
@@ -429,9 +428,9 @@ func (mr *MockEpochsMockRecorder) Suspended(ctx interface{}) *gomock.Call {
 }
 
 // TakeAttempt mocks base method.
-func (m *MockEpochs) TakeAttempt(ctx context.Context, product, holder string, lease time.Duration) (domain.Stock, bool, error) {
+func (m *MockEpochs) TakeAttempt(ctx context.Context, product, holder string, under int64, lease time.Duration) (domain.Stock, bool, error) {
 	m.ctrl.T.Helper()
-	ret := m.ctrl.Call(m, "TakeAttempt", ctx, product, holder, lease)
+	ret := m.ctrl.Call(m, "TakeAttempt", ctx, product, holder, under, lease)
 	ret0, _ := ret[0].(domain.Stock)
 	ret1, _ := ret[1].(bool)
 	ret2, _ := ret[2].(error)
@@ -439,7 +438,7 @@ func (m *MockEpochs) TakeAttempt(ctx context.Context, product, holder string, le
 }
 
 // TakeAttempt indicates an expected call of TakeAttempt.
-func (mr *MockEpochsMockRecorder) TakeAttempt(ctx, product, holder, lease interface{}) *gomock.Call {
+func (mr *MockEpochsMockRecorder) TakeAttempt(ctx, product, holder, under, lease interface{}) *gomock.Call {
 	mr.mock.ctrl.T.Helper()
-	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "TakeAttempt", reflect.TypeOf((*MockEpochs)(nil).TakeAttempt), ctx, product, holder, lease)
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "TakeAttempt", reflect.TypeOf((*MockEpochs)(nil).TakeAttempt), ctx, product, holder, under, lease)
 }
