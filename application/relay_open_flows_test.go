@@ -49,6 +49,7 @@ type relayParts struct {
 
 type sending struct {
 	second int
+	kind   domain.BatchKind
 	tokens []string
 }
 
@@ -80,7 +81,7 @@ func (p *relayParts) answer() {
 	p.sender.EXPECT().BytesOf(anything).Return(100).AnyTimes()
 	p.sender.EXPECT().BatchBytesMax().Return(30_000).AnyTimes()
 	p.sender.EXPECT().Send(anything, anything).DoAndReturn(func(_ context.Context, b domain.Batch) (port.SendResult, error) {
-		s := sending{second: int(time.Since(p.start) / time.Second)}
+		s := sending{second: int(time.Since(p.start) / time.Second), kind: b.Kind}
 		for _, item := range b.Items {
 			s.tokens = append(s.tokens, item.Key.Token())
 		}
