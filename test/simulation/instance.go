@@ -121,16 +121,17 @@ func (i *instance) wire(log *slog.Logger) {
 	for n := range groupsEach {
 		i.handlers = append(i.handlers, settle(fmt.Sprint("settle", n)))
 	}
+	intake := application.NewIntake(application.DefaultIntakeConfig())
 	var laneSender port.Sender = client{w, i, "lane"}
 	if w.bad.sender != nil {
 		laneSender = w.bad.sender(laneSender, gate("lane"))
 	}
-	i.lane = application.NewDeductStock(gate("lane"), laneSender, desk("lane"), lease, rebuild, clock{}, newIDs("lane"),
+	i.lane = application.NewDeductStock(gate("lane"), laneSender, desk("lane"), lease, intake, rebuild, clock{}, newIDs("lane"),
 		application.DefaultDeductConfig(), log)
 	relayConfig := application.DefaultRelayConfig()
 	relayConfig.PageMax, relayConfig.Chance = 50, chanceOf(w.seed, i.String()+"relay")
 	relay := application.NewRelayOpenFlows(gate("relay"), gate("relay"), gate("relay"), desk("relay"), desk("relay"),
-		client{w, i, "relay"}, desk("relay"), client{w, i, "relay"}, rebuild, newIDs("relay"), relayConfig, log)
+		client{w, i, "relay"}, desk("relay"), client{w, i, "relay"}, intake, rebuild, newIDs("relay"), relayConfig, log)
 	watch := application.NewWatchGates(desk("watch"), desk("watch"), gate("watch"), rebuild, application.DefaultWatchConfig(), log)
 	replay := application.NewReplayParked(desk("replay"), desk("replay"), settle("replay"), wire.Decode, application.DefaultReplayConfig(), log)
 

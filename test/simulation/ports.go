@@ -166,9 +166,9 @@ type attempt struct {
 }
 
 // TakeAttempt implements port.Epochs.
-func (d desk) TakeAttempt(ctx context.Context, product, holder string, lease time.Duration) (domain.Stock, bool, error) {
-	a, err := ask(ctx, d, "take-attempt", true, product+" "+holder, func(ctx context.Context) (a attempt, err error) {
-		a.stock, a.taken, err = d.w.ledger.TakeAttempt(ctx, product, holder, lease)
+func (d desk) TakeAttempt(ctx context.Context, product, holder string, under int64, lease time.Duration) (domain.Stock, bool, error) {
+	a, err := ask(ctx, d, "take-attempt", true, fmt.Sprint(product, " ", holder, under), func(ctx context.Context) (a attempt, err error) {
+		a.stock, a.taken, err = d.w.ledger.TakeAttempt(ctx, product, holder, under, lease)
 		return a, err
 	})
 	return a.stock, a.taken, err
@@ -210,13 +210,6 @@ func (d desk) Locked(ctx context.Context, product string, epoch int64, do func(p
 		return false, errLost
 	}
 	return done, err
-}
-
-// Reopen implements port.Epochs.
-func (d desk) Reopen(ctx context.Context, product string, epoch int64) (bool, error) {
-	return ask(ctx, d, "reopen", true, fmt.Sprint(product, epoch), func(ctx context.Context) (bool, error) {
-		return d.w.ledger.Reopen(ctx, product, epoch)
-	})
 }
 
 // Park implements port.Parking.

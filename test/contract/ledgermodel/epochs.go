@@ -105,27 +105,16 @@ func (l *Ledger) Suspended(ctx context.Context) ([]domain.Stock, error) {
 }
 
 // TakeAttempt implements port.Epochs.
-func (l *Ledger) TakeAttempt(ctx context.Context, product, holder string, lease time.Duration) (stock domain.Stock, taken bool, err error) {
+func (l *Ledger) TakeAttempt(ctx context.Context, product, holder string, under int64, lease time.Duration) (stock domain.Stock, taken bool, err error) {
 	err = l.change(ctx, product, func(s *stockRow) {
 		free := s.holder == "" || s.holder == holder || !time.Now().Before(s.until)
-		if taken = free && s.f.State == domain.SaleSuspended; taken {
+		if taken = free && s.f.Epoch == under && s.f.State == domain.SaleSuspended; taken {
 			s.f.Epoch++
 			s.holder, s.until = holder, time.Now().Add(lease)
 		}
 		stock = s.stock()
 	})
 	return stock, taken && err == nil, err
-}
-
-// Reopen implements port.Epochs.
-func (l *Ledger) Reopen(ctx context.Context, product string, epoch int64) (reopened bool, err error) {
-	err = l.change(ctx, product, func(s *stockRow) {
-		if reopened = s.f.Epoch == epoch && s.f.State == domain.SaleSuspended; reopened {
-			s.f.State, s.f.Reason, s.holder = domain.SaleOpen, "", ""
-			s.f.Version++
-		}
-	})
-	return reopened && err == nil, err
 }
 
 // Rows implements port.Epochs.
@@ -157,7 +146,7 @@ func (l *Ledger) page(product string, after port.RowCursor, limit int) ([]domain
 	return orders, after
 }
 
-// Locked implements port.Epochs. What do marks as told is written when it has returned nil.
+// Locked implements port.Epochs. What do marks as told, and its reopening, is written when it has returned nil.
 func (l *Ledger) Locked(ctx context.Context, product string, epoch int64, do func(port.LockedStock) error) (bool, error) {
 	if err := here(ctx); err != nil {
 		return false, err
@@ -184,6 +173,10 @@ func (l *Ledger) Locked(ctx context.Context, product string, epoch int64, do fun
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.markTold(locked.marked)
+	if locked.reopened {
+		s.f.State, s.f.Reason, s.holder = domain.SaleOpen, "", ""
+		s.f.Version++
+	}
 	return true, nil
 }
 
@@ -193,6 +186,8 @@ type lockedStock struct {
 	stock  domain.Stock
 	marked []domain.Order
 	told   map[string]bool // ids in marked
+
+	reopened bool
 }
 
 func (l *lockedStock) Stock() domain.Stock { return l.stock }
@@ -223,6 +218,11 @@ func (l *lockedStock) MarkTold(orders []domain.Order) error {
 	for _, o := range orders {
 		l.told[o.ID()] = true
 	}
+	return nil
+}
+
+func (l *lockedStock) Reopen() error {
+	l.reopened = true
 	return nil
 }
 
