@@ -19,6 +19,7 @@ type request struct {
 	told    application.Answer // last definite answer
 	ever    bool               // was told accepted at some time
 	asks    int
+	undone  *errand // the buyer's cancel; nil: did not want one
 
 	// Of the ask under way, under the scheduler's lock.
 	done    bool
@@ -109,6 +110,9 @@ func (w *world) collect() {
 			w.askAgain(r, 6*time.Second)
 		case application.AnswerAccepted:
 			r.told, r.ever = answer, true
+			if w.faulty && r.undone == nil && w.chance(0.15) {
+				w.planCancel(r)
+			}
 			if w.faulty && r.asks < 4 && w.chance(0.25) {
 				w.askAgain(r, 20*time.Second)
 			}

@@ -32,6 +32,8 @@ type instance struct {
 
 	gate     *redislua.Gate
 	lane     *application.DeductStock
+	cancel   *application.CancelOrder
+	change   *application.ChangeStock
 	listener *application.TransactionListener
 	handlers []port.DeliveryHandler
 	runners  []application.Runner
@@ -128,6 +130,9 @@ func (i *instance) wire(log *slog.Logger) {
 	}
 	i.lane = application.NewDeductStock(gate("lane"), laneSender, desk("lane"), lease, intake, rebuild, clock{}, newIDs("lane"),
 		application.DefaultDeductConfig(), log)
+	i.cancel = application.NewCancelOrder(desk("cancel"), gate("cancel"), desk("cancel"), desk("cancel"), rebuild, log)
+	i.change = application.NewChangeStock(desk("change"), desk("change"), desk("change"), desk("change"), gate("change"),
+		client{w, i, "change"}, desk("change"), lease, rebuild, clock{}, newIDs("change"), application.DefaultChangeStockConfig(), log)
 	relayConfig := application.DefaultRelayConfig()
 	relayConfig.PageMax, relayConfig.Chance = 50, chanceOf(w.seed, i.String()+"relay")
 	relay := application.NewRelayOpenFlows(gate("relay"), gate("relay"), gate("relay"), desk("relay"), desk("relay"),

@@ -14,7 +14,7 @@ import (
 var sometimes = []string{
 	"relay sent", "repeat answered", "tombstone met", "adopt", "adopt found no room", "rewind noticed", "cold gate",
 	"duplicate row met", "unknown commit resolved", "late commit ignored", "parked message",
-	"check-back that committed", "crash", "script met no cache",
+	"cancel before apply", "cancel after apply", "addition", "withdrawal", "check-back that committed", "crash", "script met no cache",
 }
 
 // sightings counts what a run has met.

@@ -48,6 +48,8 @@ type world struct {
 	instances  []*instance
 	products   []string
 	requests   []*request
+	errands    []*errand
+	changes    []stockChange
 	plain      []domain.Key        // of messages that another producer has committed
 	foreigns   map[domain.Key]bool // of all that another producer has sent
 	handedBack []*message          // under the scheduler's lock
@@ -94,6 +96,7 @@ func (w *world) play() {
 	w.open()
 	w.faulty = true
 	w.planRequests()
+	w.planChanges()
 	w.planTrouble()
 	end := time.Now().Add(w.params.Safety)
 	w.run(end, w.tend, func() bool { return false })
@@ -142,6 +145,7 @@ func (w *world) tick() {
 // tend does what has to be done whenever nothing moves; it says whether something moves now.
 func (w *world) tend() bool {
 	w.collect()
+	w.collectErrands()
 	w.broker.again()
 	return w.broker.hand()
 }
@@ -217,6 +221,11 @@ func (w *world) atRest() bool {
 			return false
 		}
 	}
+	for _, e := range w.errands {
+		if e.asking || e.told == "" || e.told == application.AnswerUnknown {
+			return false
+		}
+	}
 	for _, h := range w.broker.halves {
 		if !h.decided && !h.lost {
 			return false
@@ -262,6 +271,7 @@ func (w *world) judge() {
 			w.violation("D: the plain message of %s has no order", w.plain[i])
 		}
 	}
+	w.judgeChanges()
 	w.trace.add("verdict: %+v", v)
 }
 
@@ -278,7 +288,22 @@ func (w *world) journal() []application.JournalEntry {
 			e.Answer = application.AnswerAccepted
 		}
 		row := must(w.ledger.Fates(context.Background(), []domain.Key{k}))[0]
-		if r.ever && row.Status() != domain.OrderConfirmed && w.truth.excused(k) {
+		undone := application.Answer("")
+		if r.undone != nil {
+			undone = r.undone.told
+			if undone == application.AnswerAccepted && r.undone.status == application.OrderRejected {
+				undone = application.AnswerRefused
+			}
+			if undone == "" {
+				undone = application.AnswerUnknown
+			}
+			journal = append(journal, application.JournalEntry{Product: k.Product(), User: k.User(), Token: k.Token(),
+				Quantity: r.command.Quantity(), Cancel: true, Answer: undone})
+		}
+		if row.Status() == domain.OrderCancelled {
+			w.seen.hit(map[bool]string{true: "cancel before apply", false: "cancel after apply"}[row.FromBirth()])
+		}
+		if r.ever && row.Status() != domain.OrderConfirmed && undone != application.AnswerAccepted && w.truth.excused(k) {
 			e.Answer = application.AnswerUnknown
 			w.residual++
 		}
