@@ -132,7 +132,8 @@ func (i *instance) wire(log *slog.Logger) {
 		application.DefaultDeductConfig(), log)
 	i.cancel = application.NewCancelOrder(desk("cancel"), gate("cancel"), desk("cancel"), desk("cancel"), rebuild, log)
 	i.change = application.NewChangeStock(desk("change"), desk("change"), desk("change"), desk("change"), gate("change"),
-		client{w, i, "change"}, desk("change"), lease, rebuild, clock{}, newIDs("change"), application.DefaultChangeStockConfig(), log)
+		client{w, i, "change"}, desk("change"), lease, rebuild, clock{}, newIDs("change"),
+		application.ChangeStockConfig{GateTimeout: 2 * time.Second, SendTimeout: 3 * time.Second}, log)
 	relayConfig := application.DefaultRelayConfig()
 	relayConfig.PageMax, relayConfig.Chance = 50, chanceOf(w.seed, i.String()+"relay")
 	relay := application.NewRelayOpenFlows(gate("relay"), gate("relay"), gate("relay"), desk("relay"), desk("relay"),
