@@ -43,6 +43,7 @@ var killPoints = []killPoint{
 	{name: "tell.after", within: 5},                                                // P8, not marked as told
 	{name: "told.after", within: 5},                                                // P8→ack
 	{name: "decide.after", within: 1, provoke: leavePlainHalf, not: shop.Embedded}, // a tombstone's row, the gate not told
+	{name: "cancel.after", within: 3},                                              // P9
 	{name: "claim.after", within: 1, with: []string{"confirm.before=fail"}, settings: []string{"SECKILL_RELAY__OPEN_AGE=300ms"}}, // P10
 	{name: "prepare.after", within: 1, forgets: true}, // P11, all four
 	{name: "write-back.after", within: 1, forgets: true},
@@ -104,7 +105,7 @@ func (k killPoint) play(t *testing.T, profile string, two bool) {
 		if two && k.forgets { // it would rebuild in the other's place; so it takes over from the dead one
 			doors[1].Stop()
 		}
-		drive.Sell(t, drive.Sale{Doors: doors, Product: product, Requests: buyers, Figures: layer, Fault: func() {
+		drive.Sell(t, drive.Sale{Doors: doors, Product: product, Requests: buyers, CancelEvery: 5, Figures: layer, Fault: func() {
 			switch {
 			case k.atStart(profile):
 				dieAtStart(t, s, armed)
@@ -178,7 +179,11 @@ func buyUntilDead(t *testing.T, s *shop.Shop, side string, round int) {
 	n := 0
 	shop.Eventually(t, 2*time.Minute, "the service meets its point", func() (bool, string) {
 		n++
-		a := s.Buy(context.Background(), side, fmt.Sprintf("u%d-%d", round, n), "t", 1)
+		user := fmt.Sprintf("u%d-%d", round, n)
+		a := s.Buy(context.Background(), side, user, "t", 1)
+		if n%3 == 0 {
+			s.Cancel(side, user, "t")
+		}
 		return s.Dead(), a.String()
 	})
 	s.WaitDead(time.Minute)
@@ -201,7 +206,7 @@ func TestL4LostReplies(t *testing.T) {
 				points := faultsEverywhere()
 				arm(s, points...)
 				s.Start()
-				drive.Sell(t, drive.Sale{Doors: []*shop.Shop{s}, Requests: 200, Figures: layer})
+				drive.Sell(t, drive.Sale{Doors: []*shop.Shop{s}, Requests: 200, CancelEvery: 5, Figures: layer})
 				layer.Add(campaign.Figures{Faults: map[string]int64{"a step failed, slow, or its reply lost": int64(strings.Count(s.Log(), `"fault_point"`))}})
 				s.Stop()
 			}

@@ -19,6 +19,7 @@ const (
 	codeForgetTopic = 216 // delete at the name server
 	codeRoute       = 105
 	codeClusterInfo = 106
+	codeConsumers   = 38
 
 	codeSuccess = 0
 

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"encoding/hex"
+	"encoding/json"
 	"os"
 	"strconv"
 	"strings"
@@ -142,6 +143,19 @@ func CreateTopic(ctx context.Context, nameServer, broker, topic string) error {
 func SetBroker(ctx context.Context, broker, name, value string) error {
 	_, _, err := remotingCall(ctx, broker, codeSetBroker, nil, []byte(name+"="+value+"\n")...)
 	return err
+}
+
+// ConsumerIDs are the client ids of a consumer group's members, as the broker knows them.
+func ConsumerIDs(ctx context.Context, broker, group string) ([]string, error) {
+	_, body, err := remotingCall(ctx, broker, codeConsumers, map[string]string{"consumerGroup": group})
+	if err != nil {
+		return nil, err
+	}
+	var list struct {
+		IDs []string `json:"consumerIdList"`
+	}
+	err = json.Unmarshal(body, &list)
+	return list.IDs, err
 }
 
 func need(t testing.TB, variable string) string {

@@ -15,7 +15,14 @@ import (
 type here struct {
 	gate   *redislua.Gate
 	broker *embedded.Broker
-	runs   bool
+	app    *bootstrap.App
+}
+
+// RunsHere reports whether StartHere has started it.
+func (s *Shop) RunsHere() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.here.app != nil
 }
 
 // StartHere runs the embedded service in the test's process, so that the test can reach behind its doors
@@ -42,5 +49,5 @@ func (s *Shop) StartHere(more ...fx.Option) {
 	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.buyers, s.operators, s.here.runs = app.BuyersURL(), app.OperatorsURL(), true
+	s.buyers, s.operators, s.here.app = app.BuyersURL(), app.OperatorsURL(), app
 }

@@ -45,6 +45,7 @@ type Shop struct {
 	t      testing.TB
 	env    []string
 	folder string
+	under  []string // what the command runs under
 	tokens *echohttp.Tokens
 	*state
 }
@@ -77,7 +78,7 @@ func (s *Shop) Operators() string { return s.address(func() string { return s.op
 func (s *state) address(of func() string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.here.runs {
+	if s.here.app != nil {
 		return of()
 	}
 	if s.process == nil || s.process.hasEnded() {
@@ -152,6 +153,9 @@ func (s *Shop) Another(settings ...string) *Shop {
 	s.t.Cleanup(more.Kill)
 	return &more
 }
+
+// Under has the service run under another command, with its arguments, from the next start on.
+func (s *Shop) Under(command ...string) { s.under = command }
 
 // For is the same shop with the failures told to another test, for the subtests of the one that
 // prepared it.
@@ -311,7 +315,8 @@ func ExitCode(err error) int {
 }
 
 func (s *Shop) command(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, harness.Binary(s.t), args...)
+	line := append(append(slices.Clone(s.under), harness.Binary(s.t)), args...)
+	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
 	cmd.Env = append(os.Environ(), s.env...)
 	cmd.Dir = s.folder
 	return cmd

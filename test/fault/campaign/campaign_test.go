@@ -8,26 +8,6 @@ import (
 	"testing"
 )
 
-func TestAScaleIsAShareOfTheFullCount(t *testing.T) {
-	for _, c := range []struct {
-		scale       string
-		small, full int
-		want        int
-	}{
-		{"", 12, 240, 12}, {"0.25", 12, 240, 60}, {"1", 12, 240, 240}, {"0.01", 12, 240, 12}, {"0.5", 1, 3, 2},
-	} {
-		t.Setenv(EnvScale, c.scale)
-		if got := Size(t, c.small, c.full); got != c.want {
-			t.Errorf("scale %q of %d to %d: %d, want %d", c.scale, c.small, c.full, got, c.want)
-		}
-	}
-	for _, wrong := range []string{"all", "-1", "2", "NaN"} {
-		if _, err := scaleOf(wrong); err == nil {
-			t.Errorf("scale %q was taken", wrong)
-		}
-	}
-}
-
 func TestTestsOfALayerAreOneFileOfFigures(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

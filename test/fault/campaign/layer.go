@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"seckill/test/harness"
+	"seckill/test/scale"
 )
 
 // Layer is where one test keeps its figures. It is safe for concurrent use.
@@ -33,15 +34,11 @@ var layers = struct {
 // says what the layer breaks, and is the same in all its tests.
 func Open(t testing.TB, layer, what string) *Layer {
 	t.Helper()
-	scale, err := scaleOf(os.Getenv(EnvScale))
-	if err != nil {
-		t.Fatal(err)
-	}
 	folder, err := Folder()
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &Layer{own: Figures{Layer: layer, What: what, Scale: scale}}
+	l := &Layer{own: Figures{Layer: layer, What: what, Scale: scale.Of(t)}}
 	t.Cleanup(func() {
 		l.mu.Lock()
 		own := l.own.clone()

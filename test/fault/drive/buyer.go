@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -17,6 +18,12 @@ import (
 
 // repeatEvery: of so many buyers whose answer stands, one asks once more.
 const repeatEvery = 10
+
+const (
+	firstPause   = 200 * time.Millisecond
+	longestPause = 3 * time.Second
+	slots        = 128 // repeats under way at once
+)
 
 // told is one answer of the journal.
 type told struct {
@@ -34,53 +41,83 @@ type buyer struct {
 	told        []told
 }
 
-// answer is the last that stands.
-func (b *buyer) answer() application.Answer {
-	for i := len(b.told) - 1; i >= 0; i-- {
-		if b.told[i].Answer != application.AnswerUnknown {
-			return b.told[i].Answer
+// answer is the last that stands, of the purchase or of its cancel.
+func (b *buyer) answer(cancel bool) application.Answer {
+	for _, t := range slices.Backward(b.told) {
+		if t.Cancel == cancel && t.Answer != application.AnswerUnknown {
+			return t.Answer
 		}
 	}
 	return application.AnswerUnknown
 }
 
 func (b *buyer) wasTold(a application.Answer) bool {
-	for _, t := range b.told {
-		if t.Answer == a {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.told, func(t told) bool { return !t.Cancel && t.Answer == a })
 }
 
-// buy asks until the answer stands, at another door each time.
+// cancels says that the buyer has begun to cancel.
+func (b *buyer) cancels() bool { return len(b.told) > 0 && b.told[len(b.told)-1].Cancel }
+
+// buy asks until the answer stands, at another door each time. Some ask once more then, some cancel.
 func (r *run) buy(ctx context.Context, b *buyer) {
-	for try := 0; ; try++ {
-		stands := r.ask(ctx, b, try)
-		if ctx.Err() != nil {
-			return
-		}
-		if stands {
-			break
-		}
-		if !pause(ctx, 100*time.Millisecond, 400*time.Millisecond) {
-			return
-		}
-	}
-	if b.number%repeatEvery == 0 && pause(ctx, 0, 500*time.Millisecond) {
+	answer := r.insist(ctx, b, r.ask)
+	switch {
+	case answer == application.AnswerUnknown:
+	case r.sale.CancelEvery > 0 && answer == application.AnswerAccepted && b.number%r.sale.CancelEvery == 1:
+		r.insist(ctx, b, r.cancel)
+	case b.number%repeatEvery == 0 && pause(ctx, 500*time.Millisecond):
 		r.ask(ctx, b, 1)
 	}
 }
 
-// ask asks once and keeps the answer; it says whether that stands.
-func (r *run) ask(ctx context.Context, b *buyer, try int) bool {
-	s := r.sale.Doors[(b.number+try)%len(r.sale.Doors)]
-	a := s.Buy(ctx, r.sale.Product, b.user, b.token, 1)
-	if ctx.Err() != nil {
-		return false // sent home
+// insist asks until the answer stands, or ctx ends. All but first requests share a number of slots, so
+// that those who wait do not keep the service from its work.
+func (r *run) insist(ctx context.Context, b *buyer, ask func(context.Context, *buyer, int) (application.Answer, time.Duration)) application.Answer {
+	answer, wish := ask(ctx, b, 0)
+	for try := 1; answer == application.AnswerUnknown; try++ {
+		if !pause(ctx, max(min(firstPause<<min(try-1, 8), longestPause), min(wish, longestPause))) {
+			return answer
+		}
+		select {
+		case r.slots <- struct{}{}:
+		case <-ctx.Done():
+			return answer
+		}
+		answer, wish = ask(ctx, b, try)
+		<-r.slots
 	}
-	entry := told{At: time.Now().UTC(), Status: a.Status, Code: codeOf(a), JournalEntry: application.JournalEntry{
-		Product: r.sale.Product, User: b.user, Token: b.token, Quantity: 1, Answer: meaning(a)}}
+	return answer
+}
+
+// ask asks for the purchase once and keeps the answer; it gives what that means, and how long the service
+// wishes the buyer to wait.
+func (r *run) ask(ctx context.Context, b *buyer, try int) (application.Answer, time.Duration) {
+	a := r.door(b, try).Buy(ctx, r.sale.Product, b.user, b.token, 1)
+	return r.keep(ctx, b, a, false, meaning(a))
+}
+
+// cancel is ask for the purchase's cancel.
+func (r *run) cancel(ctx context.Context, b *buyer, try int) (application.Answer, time.Duration) {
+	a := r.door(b, try).Cancel(r.sale.Product, b.user, b.token)
+	means := application.AnswerUnknown
+	if a.Definite() {
+		means = application.AnswerRefused
+		if a.Text("status") == application.OrderCancelled {
+			means = application.AnswerAccepted
+		}
+	}
+	return r.keep(ctx, b, a, true, means)
+}
+
+func (r *run) door(b *buyer, try int) *shop.Shop {
+	return r.sale.Doors[(b.number+try)%len(r.sale.Doors)]
+}
+
+func (r *run) keep(ctx context.Context, b *buyer, a shop.Answer, cancel bool, means application.Answer) (application.Answer, time.Duration) {
+	if ctx.Err() != nil {
+		return application.AnswerUnknown, 0 // sent home
+	}
+	entry := told{At: time.Now().UTC(), Status: a.Status, Code: codeOf(a), JournalEntry: r.entry(b, cancel, means)}
 	if a.Err != nil {
 		entry.Detail = a.Err.Error()
 	}
@@ -91,7 +128,16 @@ func (r *run) ask(ctx context.Context, b *buyer, try int) bool {
 		r.counts.Seen["repeats answered with their order"]++
 	}
 	b.told = append(b.told, entry)
-	return entry.Answer != application.AnswerUnknown
+	seconds, _ := strconv.Atoi(a.Header.Get("Retry-After"))
+	return means, time.Duration(seconds) * time.Second
+}
+
+func (r *run) entry(b *buyer, cancel bool, answer application.Answer) application.JournalEntry {
+	e := application.JournalEntry{Product: r.sale.Product, User: b.user, Token: b.token, Cancel: cancel, Answer: answer}
+	if !cancel {
+		e.Quantity = 1
+	}
+	return e
 }
 
 // meaning is what an answer tells its buyer.
@@ -122,7 +168,7 @@ func (r *run) waiting() (n int, example string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, b := range r.buyers {
-		if b.answer() == application.AnswerUnknown {
+		if b.answer(false) == application.AnswerUnknown || b.cancels() && b.answer(true) == application.AnswerUnknown {
 			n++
 			example = b.user
 			if len(b.told) > 0 {
@@ -150,8 +196,10 @@ func (r *run) judge(v application.Verification, settled time.Duration) Result {
 	}
 	judged := r.verifyJournal(journal)
 	r.checkVerdicts(judged, contradicted)
-	if v.Holds && judged.Confirmed != accepted+r.sale.Strangers && r.counts.Residual == 0 {
-		r.violation("C", 1, "%d accepted, %d orders of others, and %d orders are confirmed", accepted, r.sale.Strangers, judged.Confirmed)
+	cancelled := r.counts.Seen["cancelled"]
+	if v.Holds && judged.Confirmed != accepted-cancelled+r.sale.Strangers && r.counts.Residual == 0 {
+		r.violation("C", 1, "%d accepted, %d of them cancelled, %d orders of others, and %d orders are confirmed",
+			accepted, cancelled, r.sale.Strangers, judged.Confirmed)
 	}
 	if r.counts.Broken() > 0 {
 		r.keepJournal()
@@ -168,7 +216,7 @@ func (r *run) count() (journal []application.JournalEntry, contradicted int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, b := range r.buyers {
-		last := b.answer()
+		last := b.answer(false)
 		switch last {
 		case application.AnswerAccepted:
 			r.counts.Accepted++
@@ -177,9 +225,17 @@ func (r *run) count() (journal []application.JournalEntry, contradicted int64) {
 			r.counts.Seen["refused: "+b.told[len(b.told)-1].Code]++
 		case application.AnswerUnknown:
 		}
+		end := string(last)
+		if b.cancels() {
+			if end = "cancelled"; b.answer(true) != application.AnswerAccepted {
+				end = "not cancelled"
+			}
+			r.counts.Seen[end]++
+			journal = append(journal, r.entry(b, true, b.answer(true)))
+		}
 		if len(b.told) > 0 && b.told[0].Answer == application.AnswerUnknown {
 			r.counts.Unknown[b.told[0].Code]++
-			r.counts.Ended[string(last)]++
+			r.counts.Ended[end]++
 		}
 		if last == application.AnswerRefused && b.wasTold(application.AnswerAccepted) {
 			contradicted++
@@ -188,7 +244,7 @@ func (r *run) count() (journal []application.JournalEntry, contradicted int64) {
 		if b.wasTold(application.AnswerAccepted) {
 			last = application.AnswerAccepted
 		}
-		journal = append(journal, application.JournalEntry{Product: r.sale.Product, User: b.user, Token: b.token, Quantity: 1, Answer: last})
+		journal = append(journal, r.entry(b, false, last))
 	}
 	r.counts.AcceptedThenRefused = contradicted
 	return journal, contradicted
@@ -198,7 +254,7 @@ func (r *run) count() (journal []application.JournalEntry, contradicted int64) {
 func (r *run) verifyJournal(journal []application.JournalEntry) application.Verification {
 	r.t.Helper()
 	s := r.sale.Doors[0].For(r.t)
-	if s.Profile == shop.Embedded {
+	if s.Profile == shop.Embedded && !s.RunsHere() {
 		s.Stop()
 		defer s.Start()
 	}
@@ -260,9 +316,9 @@ func (r *run) keepJournal() {
 	r.t.Logf("every answer is in %s", path)
 }
 
-// pause waits between the two times; false says that ctx ended.
-func pause(ctx context.Context, least, most time.Duration) bool {
-	timer := time.NewTimer(least + rand.N(most-least+1))
+// pause waits half the time to all of it; false says that ctx ended.
+func pause(ctx context.Context, most time.Duration) bool {
+	timer := time.NewTimer(most/2 + rand.N(most/2+1))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -36,6 +36,9 @@ type Sale struct {
 	// so many may have no order, and count as residual. nil: none.
 	MayEndRejected func() int64
 
+	// CancelEvery is of how many buyers one cancels as soon as it has bought; 0: nobody does.
+	CancelEvery int
+
 	// Strangers is how many confirmed orders of the product are not of this sale's buyers.
 	Strangers int64
 }
@@ -91,6 +94,8 @@ type run struct {
 	lastCame time.Time // once allCame is closed
 	home     sync.WaitGroup
 
+	slots chan struct{} // of repeats under way
+
 	mu     sync.Mutex
 	buyers []*buyer
 	counts campaign.Figures
@@ -114,7 +119,7 @@ func newRun(t *testing.T, sale Sale) *run {
 		sale.Product = harness.UniqueID(t)
 		sale.Doors[0].For(t).OpenSale(sale.Product, sale.Total, 0)
 	}
-	r := &run{t: t, sale: sale, half: make(chan struct{}), allCame: make(chan struct{}),
+	r := &run{t: t, sale: sale, half: make(chan struct{}), allCame: make(chan struct{}), slots: make(chan struct{}, slots),
 		counts: campaign.Figures{Unknown: map[string]int64{}, Ended: map[string]int64{}, Violations: map[string]int64{}, Seen: map[string]int64{}}}
 	for _, s := range sale.Doors {
 		r.begun = append(r.begun, len(s.Reopenings()))
