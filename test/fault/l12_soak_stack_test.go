@@ -100,13 +100,13 @@ func (n *nemesis) everything() []deed {
 			n.other.Signal(syscall.SIGCONT)
 			return nil
 		}},
-		{"redis kill -9", 1, func() error { return again(n.t, s.Redis, s.Redis.Kill) }},
+		{"redis kill -9", 1, func() error { return endAndStart(n.t, s.Redis, s.Redis.Kill) }},
 		{"redis flushed", 1, func() error { return n.redis.FlushAll(n.t.Context()).Err() }},
 		{"redis frozen 3 s", 2, frozen(s.Redis, 3*time.Second)},
-		{"broker kill -9", 1, func() error { return again(n.t, s.Broker, s.Broker.Kill) }},
-		{"broker restarted", 1, func() error { return again(n.t, s.Broker, s.Broker.Terminate) }},
+		{"broker kill -9", 1, func() error { return endAndStart(n.t, s.Broker, s.Broker.Kill) }},
+		{"broker restarted", 1, func() error { return endAndStart(n.t, s.Broker, s.Broker.Terminate) }},
 		{"broker frozen 5 s", 2, frozen(s.Broker, 5*time.Second)},
-		{"mariadb kill -9", 2, func() error { return again(n.t, s.MySQL, s.MySQL.Kill) }},
+		{"mariadb kill -9", 2, func() error { return endAndStart(n.t, s.MySQL, s.MySQL.Kill) }},
 		{"mariadb frozen 4 s", 2, frozen(s.MySQL, 4*time.Second)},
 		{"redis 300 ms away for 5 s", 2, disturbed(n.toRedis, "latency", link.Back, map[string]any{"latency": 300}, 5*time.Second)},
 		{"redis' replies lost for 3 s", 2, disturbed(n.toRedis, "timeout", link.Back, map[string]any{"timeout": 0}, 3*time.Second)},
@@ -117,8 +117,8 @@ func (n *nemesis) everything() []deed {
 	}
 }
 
-// again ends a server and starts it again.
-func again(t *testing.T, server *harness.Server, end func() error) error {
+// endAndStart ends a server and starts it again.
+func endAndStart(t *testing.T, server *harness.Server, end func() error) error {
 	if err := end(); err != nil {
 		return err
 	}
