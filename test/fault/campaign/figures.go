@@ -27,11 +27,11 @@ type Figures struct {
 	Ended    map[string]int64 `json:"ended"`    // how these ended
 
 	Violations          map[string]int64 `json:"violations"`          // A to E: counter-examples
-	AcceptedThenRefused int64            `json:"acceptedThenRefused"` // of these, what reliability allows is in Residual
+	AcceptedThenRefused int64            `json:"acceptedThenRefused"` // what of it the promise allows is in Residual
 	Residual            int64            `json:"residual"`            // flow lost by Redis and message late or lost: may end rejected
 
 	Settle []float64        `json:"settleSeconds"` // from the end of a fault until A to E hold and each answer stands
-	Closed []float64        `json:"closedSeconds"` // products closed until their gate was rebuilt, by the service's own clock
+	Closed []float64        `json:"closedSeconds"` // products closed until their gate was rebuilt, by the clock of the instance that did it; one that died of it is in Settle alone
 	Seen   map[string]int64 `json:"seen"`          // what the runs came across: repeats answered, rebuilds, …
 }
 
