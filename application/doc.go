@@ -22,6 +22,7 @@
 //	ListParked           operators' door                    Parking
 //	ReconcileStock       schedule, operators' door, command StockEyes Gate Sender ReportStore AuditLog, Suspects
 //	VerifyBooks          operators' door, command           StockEyes Book Clock
+//	Examine              start, operators' door, command    Inspectors Catalog GateAdmin Clock
 //	Readiness            both doors                         one check for each part that can be away
 //
 // # Decisions
@@ -69,6 +70,11 @@
 //
 // Only what was parked because its product was not open is replayed by itself. An unknown product that
 // is put on sale later may be another one of the same name, so an operator decides.
+//
+// An examination's rules are one table (examine_*.go): a reading's name, what is right, why, how to change it.
+// Inspectors judge nothing and rules read nothing, so each is tested without the other. What could not be read
+// is unknown; where a promise hangs on it, that is as far from healthy as wrong is. A difference of clocks is
+// found, not repaired: sale windows follow the service's clock, ages the monotonic one.
 //
 // Tells are best effort everywhere: the row says gate_told = 0 until the gate has acknowledged, and
 // the relay repeats what is left.

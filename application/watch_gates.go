@@ -202,7 +202,7 @@ func judgeGate(s domain.Stock, v port.GateView) gateJudgement {
 	case v.Epoch < s.Epoch():
 		return gateJudgement{gateWrong, fmt.Sprintf("the gate is of epoch %d, the ledger of %d", v.Epoch, s.Epoch())}
 	case v.Epoch > s.Epoch():
-		return gateJudgement{ledgerBack, fmt.Sprintf("the gate is of epoch %d, the ledger of %d: the database went back", v.Epoch, s.Epoch())}
+		return gateJudgement{ledgerBack, fmt.Sprintf("the gate is of epoch %d, the ledger of %d"+wentBack, v.Epoch, s.Epoch())}
 	case v.Building > 0:
 		return gateJudgement{gateWrong, "the gate is being built though the ledger calls it open"}
 	case v.Shut:
@@ -213,15 +213,18 @@ func judgeGate(s domain.Stock, v port.GateView) gateJudgement {
 	return gateJudgement{}
 }
 
+// wentBack ends a reason that operators see.
+const wentBack = ": the database went back; `seckill doctor` says what to do"
+
 func ledgerWentBack(v port.GateView, s domain.Stock) string {
-	return fmt.Sprintf("the gate was told stock version %d, the ledger is at %d: the database went back", v.VersionTold, s.Version())
+	return fmt.Sprintf("the gate was told stock version %d, the ledger is at %d"+wentBack, v.VersionTold, s.Version())
 }
 
 // markDamaged takes a product out of sale until an operator has looked: nothing that the service
 // knows says which of the two sides is right.
 func markDamaged(ctx context.Context, epochs port.Epochs, gate port.GateAdmin, log *slog.Logger, product, reason string) error {
 	log.Error("the database went back behind the gate; the product waits for an operator", "event", "product_damaged",
-		"product", product, "reason", reason)
+		"product", product, "reason", reason, "change", changeWentBack)
 	if err := epochs.Suspend(ctx, []string{product}, reason, true); err != nil {
 		return err
 	}

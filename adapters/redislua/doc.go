@@ -45,4 +45,9 @@
 // there a refused connection counts as unknown. It looks for new masters once a second, since it does not
 // look when an old one stops answering (with its own setting a failover took a minute to be found). NOSCRIPT shows inside a pipeline after a
 // restart, failover or flush: just those calls run again with their text, which loads it.
+//
+// # Inspecting
+//
+// Settings are read from INFO where it has them, since CONFIG is refused by many access lists and managed
+// servers. Replicas are asked themselves: theirs are the settings that count after a promotion.
 package redislua

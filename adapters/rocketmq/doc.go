@@ -45,6 +45,13 @@
 // first needs them, so Graves looks for them now and then and makes a Consumer of its own group for each
 // once it is there; nearly always there is none.
 //
+// # Inspecting
+//
+// The library has no call for a broker's settings, its state, or a group's connections, so the Inspector
+// speaks the protocol itself, on connections that it closes again. It never asks a broker to ask a client
+// (running info, consumer status): the library answers that from maps without a lock, which can end a process. So
+// members whose subscriptions differ are found by what the broker has at the moment of the question.
+//
 // # Barriers
 //
 // The client starts the callbacks of a queue in no order, so a barrier is held back until every

@@ -34,6 +34,12 @@ func ClusterAddrs(t testing.TB) []string {
 	return strings.Split(need(t, EnvCluster), ",")
 }
 
+// BrokerAddr is host:port of the shared broker, for tests that make topics of their own.
+func BrokerAddr(t testing.TB) string {
+	t.Helper()
+	return need(t, EnvBroker)
+}
+
 // Binary is the path of the built service, for tests that run it as users do.
 func Binary(t testing.TB) string {
 	t.Helper()
