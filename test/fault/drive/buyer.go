@@ -16,7 +16,7 @@ import (
 	"seckill/test/shop"
 )
 
-// repeatEvery: of so many buyers whose answer stands, one asks once more.
+// repeatEvery: of so many buyers who have bought, one asks once more.
 const repeatEvery = 10
 
 const (
@@ -39,6 +39,7 @@ type buyer struct {
 	number      int
 	user, token string
 	told        []told
+	content     bool // it asks for nothing more
 }
 
 // answer is the last that stands, of the purchase or of its cancel.
@@ -58,16 +59,20 @@ func (b *buyer) wasTold(a application.Answer) bool {
 // cancels says that the buyer has begun to cancel.
 func (b *buyer) cancels() bool { return len(b.told) > 0 && b.told[len(b.told)-1].Cancel }
 
-// buy asks until the answer stands, at another door each time. Some ask once more then, some cancel.
+// buy asks until the answer stands, at another door each time. Of those who have bought, some ask once
+// more, some cancel. A refused one does not ask again: it could buy what another has given back.
 func (r *run) buy(ctx context.Context, b *buyer) {
 	answer := r.insist(ctx, b, r.ask)
 	switch {
-	case answer == application.AnswerUnknown:
-	case r.sale.CancelEvery > 0 && answer == application.AnswerAccepted && b.number%r.sale.CancelEvery == 1:
+	case answer != application.AnswerAccepted:
+	case r.sale.CancelEvery > 0 && b.number%r.sale.CancelEvery == 1:
 		r.insist(ctx, b, r.cancel)
 	case b.number%repeatEvery == 0 && pause(ctx, 500*time.Millisecond):
 		r.ask(ctx, b, 1)
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b.content = true
 }
 
 // insist asks until the answer stands, or ctx ends. All but first requests share a number of slots, so
@@ -163,12 +168,12 @@ func codeOf(a shop.Answer) string {
 	return strconv.Itoa(a.Status)
 }
 
-// waiting counts the buyers whose answer does not stand yet, with one of them.
+// waiting counts the buyers who have not come to their end, with one of them.
 func (r *run) waiting() (n int, example string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, b := range r.buyers {
-		if b.answer(false) == application.AnswerUnknown || b.cancels() && b.answer(true) == application.AnswerUnknown {
+		if !b.content {
 			n++
 			example = b.user
 			if len(b.told) > 0 {

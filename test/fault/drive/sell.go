@@ -158,7 +158,7 @@ func (r *run) settle(from time.Time) (application.Verification, time.Duration) {
 			return v, max(0, now.Sub(from))
 		}
 		if now.After(deadline) {
-			r.violation("E", 1, "not settled %v after the fault: %d answers do not stand, such as %s; %v", r.sale.Within, waiting, example, a)
+			r.violation("E", 1, "not settled %v after the fault: %d buyers still ask, such as %s; %v", r.sale.Within, waiting, example, a)
 			return v, 0
 		}
 		time.Sleep(look)
