@@ -241,7 +241,7 @@ func TestAWithdrawalThatComesTooLateFindsNoRoom(t *testing.T) {
 	item := domain.DeductionOf(flowIn(k, domain.FlowDeducted, 7))
 	p := settleWith(t)
 	p.applies(func(port.ApplyItem) port.ApplyReply { return port.ApplyReply{Outcome: port.Straggler} })
-	p.gate.EXPECT().Adopt(gomock.Any(), gomock.Any(), []port.AdoptItem{{Key: k, Quantity: 1, Attempt: "a-1"}}).Return([]port.AdoptReply{{Outcome: port.AdoptNoRoom}})
+	p.gate.EXPECT().Adopt(gomock.Any(), gomock.Any(), []port.AdoptItem{{Key: k, Quantity: 1, Attempt: "a-1", Otherwise: port.AdoptOrRefuse}}).Return([]port.AdoptReply{{Outcome: port.AdoptNoRoom}})
 	row := orderIn(k, domain.OrderRejected)
 	p.ledger.EXPECT().Decide(gomock.Any(), []port.FateClaim{{Key: k, Quantity: 1, Status: domain.OrderRejected, Epoch: 3, Sequence: 7, Attempt: "a-1"}}).
 		Return([]domain.Order{row}, nil)

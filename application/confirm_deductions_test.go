@@ -73,7 +73,7 @@ func TestConfirmOfOtherKindsAsksNobody(t *testing.T) {
 func listenerOn(t *testing.T) (*application.TransactionListener, *portmock.MockGate) {
 	ctrl := gomock.NewController(t)
 	gate := portmock.NewMockGate(ctrl)
-	resolve := application.NewResolveDeductions(gate, portmock.NewMockLedger(ctrl), portmock.NewMockBarrierLog(ctrl), &suspectList{}, quietLog)
+	resolve := application.NewResolveDeductions(gate, portmock.NewMockLedger(ctrl), portmock.NewMockBarrierLog(ctrl), &suspectList{}, wallClock{}, quietLog)
 	return application.NewTransactionListener(application.NewConfirmDeductions(gate), resolve), gate
 }
 

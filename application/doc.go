@@ -6,7 +6,7 @@
 //	ShowOrder            buyers' door                       Ledger Gate Catalog
 //	CancelOrder          buyers' door                       Ledger Gate Outbox Catalog, Suspects
 //	ConfirmDeductions    broker, local transaction          Gate
-//	ResolveDeductions    broker, check-back                 Gate Ledger BarrierLog, Suspects
+//	ResolveDeductions    broker, check-back                 Gate Ledger BarrierLog Clock, Suspects
 //	SettleDeductions     broker, delivery                   Ledger Gate Outbox Parking BarrierLog Clock IDs, Suspects
 //	RelayOpenFlows       itself, each second                OpenFlows Gate GateAdmin Ledger Outbox Sender Catalog BacklogReader IDs, Suspects
 //	ReplayParked         itself, operators' door, command   Parking AuditLog, SettleDeductions

@@ -17,13 +17,14 @@ type ResolveDeductions struct {
 	ledger   port.Ledger
 	barriers port.BarrierLog
 	suspects Suspects
+	clock    port.Clock
 	log      *slog.Logger
 }
 
 // NewResolveDeductions wires the use case.
 func NewResolveDeductions(gate port.Gate, ledger port.Ledger, barriers port.BarrierLog, suspects Suspects,
-	log *slog.Logger) *ResolveDeductions {
-	return &ResolveDeductions{gate, ledger, barriers, suspects, log}
+	clock port.Clock, log *slog.Logger) *ResolveDeductions {
+	return &ResolveDeductions{gate, ledger, barriers, suspects, clock, log}
 }
 
 // Resolve may be asked by any instance, as often as the broker likes.
@@ -65,23 +66,37 @@ func (r *ResolveDeductions) own(batch domain.Batch, replies []port.CheckReply) d
 }
 
 // plain resolves another producer's message, which claims nothing. Where the gate has no flow, a
-// tombstone is written, row first, so that the token cannot be sold after the message was dropped.
+// tombstone is written, so that the token cannot be sold after the message was dropped: at the gate first, in the
+// step that sees that there is no flow. Were the row first, a buyer with the token could be told "accepted"
+// between the two.
 func (r *ResolveDeductions) plain(ctx context.Context, batch domain.Batch, replies []port.CheckReply) domain.Verdict {
 	if alive, _ := census(replies); alive {
 		return domain.VerdictCommit
 	}
 	var claims []port.FateClaim
+	var absent []port.AdoptItem
 	for i, reply := range replies {
 		switch {
 		case !reply.Flow.IsZero():
 		case !reply.Readable:
 			return domain.VerdictUnknown // absence proves nothing
 		default:
-			claims = append(claims, rejection(batch.Items[i]))
+			item := batch.Items[i]
+			claims = append(claims, rejection(item))
+			absent = append(absent, port.AdoptItem{Key: item.Key, Quantity: item.Quantity, Otherwise: port.RefuseAlone})
 		}
 	}
 	if len(claims) == 0 {
 		return domain.VerdictRollback
+	}
+	for _, reply := range r.gate.Adopt(ctx, r.clock.Now(), absent) {
+		switch reply.Outcome {
+		case port.AdoptRefused:
+		case port.AdoptHeld: // bought since it was looked at
+			return domain.VerdictCommit
+		default:
+			return domain.VerdictUnknown
+		}
 	}
 	rows, err := r.ledger.Decide(ctx, claims)
 	if err != nil {
@@ -91,8 +106,9 @@ func (r *ResolveDeductions) plain(ctx context.Context, batch domain.Batch, repli
 	fates := make([]domain.Fate, len(rows))
 	for i, row := range rows {
 		fates[i] = row.Fate()
-		if row.Status() == domain.OrderConfirmed {
+		if row.Status() == domain.OrderConfirmed { // so its flow was lost, and a tombstone stands in its place
 			verdict = domain.VerdictCommit
+			r.suspects.Suspect(row.Key().Product(), "a flow whose order is confirmed is missing")
 		}
 	}
 	r.gate.Tell(ctx, fates) // what is not acknowledged here the relay tells again

@@ -3,6 +3,7 @@ package application_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/golang/mock/gomock"
 
@@ -24,8 +25,19 @@ func resolveWith(t *testing.T) resolveParts {
 	ctrl := gomock.NewController(t)
 	p := resolveParts{gate: portmock.NewMockGate(ctrl), ledger: portmock.NewMockLedger(ctrl),
 		barriers: portmock.NewMockBarrierLog(ctrl), suspects: &suspectList{}}
-	p.resolve = application.NewResolveDeductions(p.gate, p.ledger, p.barriers, p.suspects, quietLog)
+	p.resolve = application.NewResolveDeductions(p.gate, p.ledger, p.barriers, p.suspects, wallClock{}, quietLog)
 	return p
+}
+
+// refuses expects the gate to be asked for a tombstone.
+func (p resolveParts) refuses(t *testing.T, k domain.Key, outcome port.AdoptOutcome) *gomock.Call {
+	return p.gate.EXPECT().Adopt(gomock.Any(), gomock.Any(), gomock.Any()).DoAndReturn(
+		func(_ context.Context, _ time.Time, items []port.AdoptItem) []port.AdoptReply {
+			if len(items) != 1 || items[0].Key != k || items[0].Otherwise != port.RefuseAlone {
+				t.Errorf("adopted %+v", items)
+			}
+			return []port.AdoptReply{{Outcome: outcome}}
+		})
 }
 
 func (p resolveParts) checks(reply port.CheckReply, err error) {
@@ -65,16 +77,17 @@ func TestCheckBackOfTheOwnFormCommitsUnlessEveryFlowIsDead(t *testing.T) {
 	}
 }
 
-func TestCheckBackOfThePlainFormWritesATombstoneRowFirst(t *testing.T) {
+func TestCheckBackOfThePlainFormWritesATombstoneAtTheGateFirst(t *testing.T) {
 	t.Parallel()
 	k := keyIn("p", "t")
 	for name, c := range map[string]struct {
-		stands domain.OrderStatus
-		want   domain.Verdict
+		stands  domain.OrderStatus
+		want    domain.Verdict
+		suspect bool
 	}{
-		"rejected now":      {domain.OrderRejected, domain.VerdictRollback},
-		"confirmed already": {domain.OrderConfirmed, domain.VerdictCommit},
-		"cancelled already": {domain.OrderCancelled, domain.VerdictRollback},
+		"rejected now":      {domain.OrderRejected, domain.VerdictRollback, false},
+		"confirmed already": {domain.OrderConfirmed, domain.VerdictCommit, true},
+		"cancelled already": {domain.OrderCancelled, domain.VerdictRollback, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -86,12 +99,30 @@ func TestCheckBackOfThePlainFormWritesATombstoneRowFirst(t *testing.T) {
 					t.Errorf("claims %+v", claims)
 				}
 				return []domain.Order{row}, nil
-			})
+			}).After(p.refuses(t, k, port.AdoptRefused))
 			p.gate.EXPECT().Tell(gomock.Any(), []domain.Fate{row.Fate()}).Return([]port.TellOutcome{port.TellDone}).After(decide)
 			if got := p.resolve.Resolve(t.Context(), plainOf(k)); got != c.want {
 				t.Errorf("verdict %s, want %s", got, c.want)
 			}
+			if p.suspects.has("p") != c.suspect {
+				t.Errorf("suspected %v, want %v", p.suspects.products(), c.suspect)
+			}
 		})
+	}
+}
+
+// Between the look and the tombstone a buyer may have bought with the token, and been told so.
+func TestCheckBackOfThePlainFormLeavesAPurchaseAlone(t *testing.T) {
+	t.Parallel()
+	k := keyIn("p", "t")
+	for outcome, want := range map[port.AdoptOutcome]domain.Verdict{port.AdoptHeld: domain.VerdictCommit,
+		port.AdoptWait: domain.VerdictUnknown, port.AdoptUnknown: domain.VerdictUnknown} {
+		p := resolveWith(t)
+		p.checks(port.CheckReply{Readable: true, Epoch: 3}, nil)
+		p.refuses(t, k, outcome)
+		if got := p.resolve.Resolve(t.Context(), plainOf(k)); got != want {
+			t.Errorf("outcome %d: verdict %s, want %s", outcome, got, want)
+		}
 	}
 }
 
@@ -123,6 +154,7 @@ func TestCheckBackTellsNothingWhenTheTombstonesRowFailed(t *testing.T) {
 	t.Parallel()
 	p := resolveWith(t)
 	p.checks(port.CheckReply{Readable: true, Epoch: 3}, nil)
+	p.refuses(t, keyIn("p", "t"), port.AdoptRefused)
 	p.ledger.EXPECT().Decide(gomock.Any(), gomock.Any()).Return(nil, domain.ErrUnavailable)
 	if got := p.resolve.Resolve(t.Context(), plainOf(keyIn("p", "t"))); got != domain.VerdictUnknown {
 		t.Errorf("verdict %s", got)

@@ -247,7 +247,8 @@ func (s *SettleDeductions) adopt(ctx context.Context, g *settlement) {
 	}
 	asks := make([]port.AdoptItem, len(g.stragglers))
 	for i, p := range g.stragglers {
-		asks[i] = port.AdoptItem{Key: p.Deduction.Key, Quantity: p.Deduction.Quantity, Attempt: p.Deduction.Attempt}
+		asks[i] = port.AdoptItem{Key: p.Deduction.Key, Quantity: p.Deduction.Quantity, Attempt: p.Deduction.Attempt,
+			Otherwise: port.AdoptOrRefuse}
 	}
 	var held, homeless []piece
 	for i, reply := range s.gate.Adopt(ctx, s.clock.Now(), asks) {

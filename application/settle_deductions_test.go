@@ -250,7 +250,7 @@ func TestAStragglerTakesItsUnitsFirst(t *testing.T) {
 	p := settleWith(t)
 	a := keyIn("p", "a")
 	first := p.applies(straggler)
-	adopt := p.gate.EXPECT().Adopt(gomock.Any(), gomock.Any(), []port.AdoptItem{{Key: a, Quantity: 1, Attempt: "a-1"}}).
+	adopt := p.gate.EXPECT().Adopt(gomock.Any(), gomock.Any(), []port.AdoptItem{{Key: a, Quantity: 1, Attempt: "a-1", Otherwise: port.AdoptOrRefuse}}).
 		Return([]port.AdoptReply{{Outcome: port.AdoptHeld, Epoch: 4}}).After(first)
 	p.applies(func(item port.ApplyItem) port.ApplyReply {
 		if item.AdoptedEpoch != 4 {

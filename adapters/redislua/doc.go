@@ -28,6 +28,10 @@
 // its units by Adopt; an addition's flow is written, settled, by the Tell that counts it, and that
 // flow is what keeps it from being counted again.
 //
+// Whoever is refused for good by an adoption, or by the check-back of a message that claims nothing, has the
+// tombstone from the same step: between the gate's "no" and the row that says rejected nobody can buy
+// under the key. (Found by test/simulation, when the row came first.)
+//
 // An adoption whose key already holds another quantity waits: the flow's own message decides
 // the row, and rejecting the key would take the order from a buyer who was told "accepted".
 //

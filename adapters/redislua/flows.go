@@ -44,7 +44,7 @@ func (g *Gate) Check(ctx context.Context, keys []domain.Key) ([]port.CheckReply,
 
 // Adopt implements port.Gate.
 func (g *Gate) Adopt(ctx context.Context, now time.Time, items []port.AdoptItem) []port.AdoptReply {
-	calls := g.group(adoptScript, len(items), 4,
+	calls := g.group(adoptScript, len(items), 5,
 		func(i int) string { return items[i].Key.Product() }, number(now.UnixMilli()))
 	for _, c := range calls {
 		for _, i := range c.items {
@@ -53,7 +53,8 @@ func (g *Gate) Adopt(ctx context.Context, now time.Time, items []port.AdoptItem)
 				item.Attempt = "" // it serves a buyer's own retry alone, and there is none
 			}
 			c.keys = append(c.keys, g.keys.flows(item.Key.Product(), item.Key.User()))
-			c.args = append(c.args, item.Key.User(), item.Key.Token(), number(item.Quantity), item.Attempt)
+			c.args = append(c.args, item.Key.User(), item.Key.Token(), number(item.Quantity), item.Attempt,
+				adoptOtherwise[item.Otherwise])
 		}
 	}
 	g.run(ctx, calls)
@@ -79,6 +80,9 @@ func (g *Gate) Adopt(ctx context.Context, now time.Time, items []port.AdoptItem)
 	}
 	return replies
 }
+
+// adoptOtherwise are the script's words.
+var adoptOtherwise = map[port.AdoptOtherwise]string{port.AdoptOrLeave: "", port.AdoptOrRefuse: "T", port.RefuseAlone: "R"}
 
 func adoptReply(key domain.Key, field string, epoch int64) (port.AdoptReply, domain.Flow) {
 	switch field[:min(1, len(field))] {

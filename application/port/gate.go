@@ -56,10 +56,22 @@ type CheckReply struct {
 // AdoptItem asks for the units of a message whose epoch is older than the product's, or
 // which claims nothing about the gate.
 type AdoptItem struct {
-	Key      domain.Key
-	Quantity int64
-	Attempt  string
+	Key       domain.Key
+	Quantity  int64
+	Attempt   string
+	Otherwise AdoptOtherwise
 }
+
+// AdoptOtherwise is what becomes of a key that has no flow and gets no units.
+type AdoptOtherwise uint8
+
+// The ways. A tombstone is written in the same step, so that nobody buys under the key between the gate's
+// "no" and the rejected row that follows it.
+const (
+	AdoptOrLeave  AdoptOtherwise = iota // nothing is written
+	AdoptOrRefuse                       // a tombstone where there is no room
+	RefuseAlone                         // a tombstone, room or not: no units are taken
+)
 
 // AdoptOutcome is what the gate said to one adoption. The zero value is AdoptUnknown.
 type AdoptOutcome uint8
@@ -70,7 +82,7 @@ const (
 	AdoptWait                        // shut, not loaded or rewound, or the key holds another quantity: ask again later
 	AdoptHeld                        // the flow has its units, now or before
 	AdoptNoRoom                      // too few units left: the row must be rejected
-	AdoptRefused                     // tombstone or released: the row must be rejected
+	AdoptRefused                     // tombstone or released, also by this call: the row must be rejected
 )
 
 // AdoptReply answers one adoption. Epoch is the epoch of the gate that holds the units.

@@ -57,6 +57,7 @@ func RunGate(t *testing.T, fixture GateFixture) {
 		"a big batch of one product keeps its order":             gateBigBatch,
 		"check reads flows and says when absence proves nothing": gateChecks,
 		"adopt takes units whatever the terms say, once":         gateAdopts,
+		"what is refused for good is refused at once":            gateRefuses,
 		"tell follows the settling table":                        gateTells,
 		"tell is refused where it could be lost":                 gateTellsNotNow,
 		"a confirmed order proves that its flow was lost":        gateTellsWhatItForgot,
@@ -468,6 +469,42 @@ func gateChecks(w *gateWorld) {
 func adoptOf(w *gateWorld, user, token string, quantity int64) port.AdoptReply {
 	w.Helper()
 	return w.gate.Adopt(w.Context(), w.now, []port.AdoptItem{{Key: w.key(user, token), Quantity: quantity, Attempt: "ad"}})[0]
+}
+
+// gateRefuses: whoever is told "no" for good has the tombstone at once, so that no purchase slips in before the row.
+func gateRefuses(w *gateWorld) {
+	w.sell(5, domain.Terms{Revision: 1})
+	adopt := func(user string, quantity int64, otherwise port.AdoptOtherwise, want port.AdoptOutcome, state domain.FlowState) {
+		w.Helper()
+		item := port.AdoptItem{Key: w.key(user, "t"), Quantity: quantity, Attempt: "ad", Otherwise: otherwise}
+		before := w.view()
+		got := w.gate.Adopt(w.Context(), w.now, []port.AdoptItem{item})[0]
+		after := w.view()
+		if got.Outcome != want || w.flow(user, "t").State() != state {
+			w.Fatalf("%s: outcome %d, want %d; flow %s, want %s", user, got.Outcome, want, w.flow(user, "t").State(), state)
+		}
+		if want != port.AdoptHeld && after.Remaining != before.Remaining {
+			w.Fatalf("%s: %d left, then %d", user, before.Remaining, after.Remaining)
+		}
+	}
+	adopt("u1", 6, port.AdoptOrLeave, port.AdoptNoRoom, domain.FlowAbsent)
+	sequence := w.view().Sequence
+	adopt("u1", 6, port.AdoptOrRefuse, port.AdoptNoRoom, domain.FlowRefused)
+	adopt("u1", 6, port.AdoptOrRefuse, port.AdoptRefused, domain.FlowRefused)
+	adopt("u1", 1, port.AdoptOrLeave, port.AdoptRefused, domain.FlowRefused)
+	adopt("u2", 1, port.RefuseAlone, port.AdoptRefused, domain.FlowRefused)
+	if got := w.view().Sequence; got != sequence+2 {
+		w.Fatalf("sequence %d, want %d: every change raises it", got, sequence+2)
+	}
+	adopt("u3", 2, port.AdoptOrRefuse, port.AdoptHeld, domain.FlowDeducted)
+	adopt("u3", 2, port.RefuseAlone, port.AdoptHeld, domain.FlowDeducted)
+	if reply := w.deduct("u2", "t", 1, "a1"); reply.Outcome != port.DeductRefused {
+		w.Fatalf("a purchase under a refused token: %d", reply.Outcome)
+	}
+	w.tell(w.fate("u2", "t", 1, domain.OrderRejected, true, 2))
+	if v := w.view(); v.Remaining != 3 || v.OpenFlows != 1 {
+		w.Fatalf("view %+v", v)
+	}
 }
 
 func gateAdopts(w *gateWorld) {

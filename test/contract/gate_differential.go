@@ -229,7 +229,8 @@ func (d *differential) deduct(product string) {
 func (d *differential) adopt(product string) {
 	items := make([]port.AdoptItem, 1+d.rng.IntN(3))
 	for i := range items {
-		items[i] = port.AdoptItem{Key: d.key(d.anyProduct(product)), Quantity: d.quantity(), Attempt: d.attempt()}
+		items[i] = port.AdoptItem{Key: d.key(d.anyProduct(product)), Quantity: d.quantity(), Attempt: d.attempt(),
+			Otherwise: port.AdoptOtherwise(d.rng.IntN(3))}
 		if d.rng.IntN(3) == 0 {
 			items[i].Attempt = ""
 		}

@@ -115,7 +115,7 @@ func (i *instance) wire(log *slog.Logger) {
 	rebuild := application.NewRebuildStock(desk("rebuild"), desk("rebuild"), gate("rebuild"), gate("rebuild"),
 		client{w, i, "rebuild"}, lease, rebuildConfig, log)
 	i.listener = application.NewTransactionListener(application.NewConfirmDeductions(gate("confirm")),
-		application.NewResolveDeductions(gate("resolve"), desk("resolve"), desk("resolve"), rebuild, log))
+		application.NewResolveDeductions(gate("resolve"), desk("resolve"), desk("resolve"), rebuild, clock{}, log))
 	settle := func(who string) *application.SettleDeductions {
 		return application.NewSettleDeductions(desk(who), gate(who), desk(who), desk(who), desk(who), rebuild, newIDs(who),
 			clock{}, wire.Encode, application.DefaultSettleConfig(), log)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -118,6 +119,32 @@ func TestWhateverBreaksTheBooksAgreeInTheEnd(t *testing.T) {
 		if seeds >= seedsUsual && sum.met[what] == 0 {
 			t.Errorf("no run has met: %s", what)
 		}
+	}
+}
+
+// TestSeedsThatOnceFailed plays the seeds in testdata for ever: a number, and why it is kept.
+func TestSeedsThatOnceFailed(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/seeds/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no seeds", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
+			body, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			number, why, _ := strings.Cut(string(body), "\n")
+			seed, err := strconv.ParseUint(number, 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if w := simulate(t, seed, DefaultParams(), variant{}, &trace{}); len(w.violations) > 0 {
+				t.Errorf("%s%s", why, w.report())
+			}
+		})
 	}
 }
 

@@ -188,9 +188,6 @@ func (w *world) die(inst *instance) {
 func (w *world) foreign(c domain.DeductCommand) {
 	k := c.Key()
 	committed := w.chance(0.5)
-	if !committed { // a token of its own: whether it is sold is the check-back's to say
-		k = must(domain.NewKey(k.Product(), k.User(), "half-"+k.Token()))
-	}
 	w.foreigns[k] = true
 	body := must(wire.Encode(domain.Batch{Kind: domain.BatchDeduct, Plain: true, Items: []domain.Deduction{{Key: k, Quantity: c.Quantity()}}}))
 	if !committed {

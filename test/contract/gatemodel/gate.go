@@ -214,6 +214,7 @@ func (g *Gate) Adopt(_ context.Context, now time.Time, items []port.AdoptItem) [
 		r := g.store.of(p)
 		st := g.judge(p, r)
 		var own domain.FlowFields
+		before, refused := r.sequence, false
 		for _, i := range of {
 			if st != open {
 				replies[i].Outcome = port.AdoptWait
@@ -228,8 +229,17 @@ func (g *Gate) Adopt(_ context.Context, now time.Time, items []port.AdoptItem) [
 			case known && f.Quantity != item.Quantity:
 				replies[i].Outcome = port.AdoptWait
 				continue
+			case !known && item.Otherwise == port.RefuseAlone:
+				replies[i].Outcome = port.AdoptRefused
+				refuse(r, item, now)
+				refused = true
+				continue
 			case !known && r.remaining < item.Quantity:
 				replies[i].Outcome = port.AdoptNoRoom
+				if item.Otherwise == port.AdoptOrRefuse {
+					refuse(r, item, now)
+					refused = true
+				}
 				continue
 			case !known:
 				f = take(r, item.Key, item.Quantity, item.Attempt, now)
@@ -239,9 +249,18 @@ func (g *Gate) Adopt(_ context.Context, now time.Time, items []port.AdoptItem) [
 				own = f
 			}
 		}
+		if refused && r.sequence == before {
+			r.sequence++
+		}
 		g.note(p, st, r, own)
 	})
 	return replies
+}
+
+// refuse writes a tombstone.
+func refuse(r *record, item port.AdoptItem, now time.Time) {
+	r.flows[flowID{item.Key.User(), item.Key.Token()}] = domain.FlowFields{Key: item.Key, Quantity: item.Quantity,
+		State: domain.FlowRefused, Epoch: r.epoch, At: now}
 }
 
 // Tell implements port.Gate.
