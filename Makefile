@@ -12,7 +12,7 @@ MOCKS    := application/port/portmock
 # Tests that run the service as users do take this binary.
 export SECKILLTEST_BINARY := $(CURDIR)/bin/seckill
 
-.PHONY: help run build test test-unit test-stack stack-suites install \
+.PHONY: help run build test test-unit fuzz test-stack stack-suites install \
 	verify verify-mocks verify-format generate fmt lint bench bench-micro fault fault-layers stack clean
 
 help: ## this list
@@ -27,6 +27,7 @@ build: ## bin/seckill, a static binary that knows its version
 # The packages of test-stack run there with all their tests, so they are left out here.
 test: install build ## every test, on real servers too: installs (Debian, root) and starts them
 	$(call go-test,rest)
+	$(MAKE) fuzz
 	$(MAKE) test-stack
 
 test-unit: build ## the tests that need only Go
@@ -47,6 +48,16 @@ define go-test
 	@set -e; packages=$$($(PACKAGES) $(1) plain); \
 	if [ -n "$$packages" ]; then echo go test $(2) $$packages; go test $(2) $$packages; fi
 endef
+
+# A fuzzer's find is kept under testdata/fuzz beside it, and is a test of its package from then on.
+FUZZTIME ?= 10s
+
+fuzz: ## every fuzzer, each for FUZZTIME
+	@set -e; for file in $$(grep -rl '^func Fuzz' --include='*_test.go' .); do \
+		for name in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9]*\)(.*/\1/p' $$file); do \
+			echo $$name in $$(dirname $$file) for $(FUZZTIME); \
+			go test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) $$(dirname $$file); \
+		done; done
 
 install: bin/stack ## what the tests on real servers need: apt-get as root on Debian, RocketMQ by Maven
 	bin/stack install

@@ -50,3 +50,26 @@ func FuzzCheckID(f *testing.F) {
 		}
 	})
 }
+
+func FuzzKey(f *testing.F) {
+	f.Add("p", "u", "t")
+	f.Add("p|u", "u|t", "")
+	f.Add("a:b", "c", "@")
+	f.Fuzz(func(t *testing.T, product, user, token string) {
+		key, err := domain.NewKey(product, user, token)
+		if err != nil {
+			if !errors.Is(err, domain.ErrInvalidRequest) || !key.IsZero() {
+				t.Errorf("%v with %v", key, err)
+			}
+			return
+		}
+		parts := strings.Split(key.String(), "|")
+		if len(parts) != 3 || parts[0] != product || parts[1] != user || parts[2] != token || key.IsZero() {
+			t.Errorf("%q %q %q became %s", product, user, token, key)
+		}
+		again, err := domain.NewKey(parts[0], parts[1], parts[2])
+		if err != nil || again != key || key.Compare(again) != 0 {
+			t.Errorf("%s came back as %s, %v", key, again, err)
+		}
+	})
+}

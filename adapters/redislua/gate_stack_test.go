@@ -18,6 +18,7 @@ import (
 	"seckill/domain"
 	"seckill/test/contract"
 	"seckill/test/harness"
+	"seckill/test/scale"
 )
 
 // realClient is a client of the shared server or cluster.
@@ -58,7 +59,7 @@ func TestStackContractOnCluster(t *testing.T) {
 
 func TestStackScriptsAnswerAlikeEverywhere(t *testing.T) {
 	t.Parallel()
-	contract.RunGateDifferential(t, 7, 20_000, map[string]contract.GateFixture{
+	contract.RunGateDifferential(t, 7, scale.Count(t, 20_000, 1_000_000), map[string]contract.GateFixture{
 		"go model":     modelFixture(),
 		"miniredis":    fixtureOn(miniClient(t), Config{Identity: "here"}),
 		"redis-server": fixtureOn(realClient(t, harness.RedisAddr(t)), Config{Prefix: ownPrefix(), Identity: "here"}),

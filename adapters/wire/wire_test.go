@@ -1,8 +1,10 @@
 package wire_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -232,8 +234,16 @@ func FuzzDecode(f *testing.F) {
 			}
 			t.Fatalf("accepted and cannot be written: %v", err)
 		}
+		if !batch.Plain { // written once, it is in the order of its sections and stays as it is
+			if batch, err = wire.Decode(again); err != nil {
+				t.Fatalf("written and refused: %v", err)
+			}
+		}
+		if same, err := wire.Encode(batch); err != nil || !bytes.Equal(same, again) {
+			t.Fatalf("got %s, %v; was %s", same, err, again)
+		}
 		twice, err := wire.Decode(again)
-		if err != nil || len(twice.Items) != len(batch.Items) || twice.Kind != batch.Kind || twice.ID != batch.ID || twice.Plain != batch.Plain {
+		if err != nil || len(twice.Items) != len(batch.Items) || twice.Kind != batch.Kind || twice.ID != batch.ID || twice.Plain != batch.Plain || !slices.Equal(twice.Items, batch.Items) {
 			t.Fatalf("got %+v, %v; was %+v", twice, err, batch)
 		}
 	})

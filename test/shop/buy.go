@@ -111,6 +111,7 @@ func (s *Shop) Ask(ctx context.Context, method, url, token string, body any, hea
 	if err != nil {
 		return Answer{Err: err}
 	}
+	req.GetBody = nil // else a request with an Idempotency-Key whose connection breaks is sent again, unseen
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
