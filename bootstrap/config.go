@@ -132,10 +132,12 @@ type StopConfig struct {
 	Delay time.Duration `koanf:"delay"`
 }
 
-// FaultConfig arms fault points, for tests alone: see adapters/faultpoint. No point is taken unless Allowed is set.
+// FaultConfig arms fault points and moves the service's clock, for tests alone: see adapters/faultpoint.
+// Nothing of it is taken unless Allowed is set.
 type FaultConfig struct {
-	Allowed bool     `koanf:"allowed"`
-	Points  []string `koanf:"points"`
+	Allowed     bool          `koanf:"allowed"`
+	Points      []string      `koanf:"points"`
+	ClockOffset time.Duration `koanf:"clock_offset"`
 }
 
 // Secret hides itself from logs and printed settings.
@@ -204,6 +206,9 @@ func (c Config) Validate() error {
 	c.validateBounds(fault)
 	if len(c.Fault.Points) > 0 && !c.Fault.Allowed {
 		fault("fault.points", "breaks the service on purpose; fault.allowed is not set")
+	}
+	if c.Fault.ClockOffset != 0 && !c.Fault.Allowed {
+		fault("fault.clock_offset", "makes the service's clock wrong; fault.allowed is not set")
 	}
 	if _, err := faultpoint.Parse(c.Fault.Points, nil); err != nil {
 		fault("fault.points", "%v", err)

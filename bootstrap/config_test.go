@@ -61,7 +61,7 @@ func TestFaultPointsAreTakenOnlyWhereTheyAreAllowed(t *testing.T) {
 	if c, err := bootstrap.LoadConfig("", []string{points, allowed}, nil); err != nil || len(c.Fault.Points) != 2 {
 		t.Errorf("%+v %v", c.Fault, err)
 	}
-	for why, env := range map[string][]string{"fault.allowed": {points}, "no such point": {"SECKILL_FAULT__POINTS=nowhere=kill", allowed}} {
+	for why, env := range map[string][]string{"fault.allowed": {points}, "fault.clock_offset": {"SECKILL_FAULT__CLOCK_OFFSET=1h"}, "no such point": {"SECKILL_FAULT__POINTS=nowhere=kill", allowed}} {
 		if _, err := bootstrap.LoadConfig("", env, nil); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%v: %v", env, err)
 		}

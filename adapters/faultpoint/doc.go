@@ -16,6 +16,8 @@
 //	prepare, write-back, rebuild, open               the steps of a rebuild in the gate
 //	reopen     the transaction at whose end the ledger calls the product open; rebuild is inside it
 //
+// Clock is a clock that is wrong, set by fault.clock_offset.
+//
 // A point is armed as "apply.after=kill@3": kill, fail or sleep:DURATION, at the third hit; without
 // @, at each. kill is SIGKILL to the own process, and nothing behind the point runs any more.
 package faultpoint

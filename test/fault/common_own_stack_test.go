@@ -42,7 +42,13 @@ func TestOwnStack(t *testing.T) {
 // ownStack is a shop whose three servers are the test's own, to be stopped and changed at will.
 func ownStack(t *testing.T, settings ...string) (*shop.Shop, *harness.Stack) {
 	t.Helper()
-	servers, err := harness.Start(t.Context(), harness.Parts{Redis: true, MySQL: true, RocketMQ: true}, t.TempDir())
+	return ownParts(t, harness.Parts{Redis: true, MySQL: true, RocketMQ: true}, t.TempDir(), settings...)
+}
+
+// ownParts is a shop with some servers of the test's own, whose data lie in dir; the others are the run's.
+func ownParts(t *testing.T, parts harness.Parts, dir string, settings ...string) (*shop.Shop, *harness.Stack) {
+	t.Helper()
+	servers, err := harness.Start(t.Context(), parts, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,11 +57,27 @@ func ownStack(t *testing.T, settings ...string) (*shop.Shop, *harness.Stack) {
 			t.Error(err)
 		}
 	})
-	dsn := ownDatabase(t, servers)
-	s := shop.New(t, shop.Stack, append([]string{"SECKILL_REDIS__ADDRS=" + servers.Redis.Addr, "SECKILL_DATABASE__DSN=" + dsn,
-		"SECKILL_ROCKETMQ__NAME_SERVERS=" + servers.NameServer.Addr, "SECKILL_ROCKETMQ__BROKER=" + servers.Broker.Addr,
-		"SECKILL_RECONCILE__SAFE_AGE=1s"}, settings...)...)
-	s.Redis, s.DSN, s.NameServers = servers.Redis.Addr, dsn, servers.NameServer.Addr
+	own, dsn := []string{"SECKILL_RECONCILE__SAFE_AGE=1s"}, ""
+	if parts.Redis {
+		own = append(own, "SECKILL_REDIS__ADDRS="+servers.Redis.Addr)
+	}
+	if parts.MySQL {
+		dsn = ownDatabase(t, servers)
+		own = append(own, "SECKILL_DATABASE__DSN="+dsn)
+	}
+	if parts.RocketMQ {
+		own = append(own, "SECKILL_ROCKETMQ__NAME_SERVERS="+servers.NameServer.Addr, "SECKILL_ROCKETMQ__BROKER="+servers.Broker.Addr)
+	}
+	s := shop.New(t, shop.Stack, append(own, settings...)...)
+	if parts.Redis {
+		s.Redis = servers.Redis.Addr
+	}
+	if parts.MySQL {
+		s.DSN = dsn
+	}
+	if parts.RocketMQ {
+		s.NameServers = servers.NameServer.Addr
+	}
 	return s, servers
 }
 

@@ -78,6 +78,9 @@ func (d *Disk) Cut(servers ...*Server) error {
 	return d.mount()
 }
 
+// Flush writes everything down, as if it had been done long ago.
+func (d *Disk) Flush() error { return command("sync", "-f", d.Dir) }
+
 func (d *Disk) make() error {
 	if err := os.Mkdir(d.Dir, 0o755); err != nil {
 		return err

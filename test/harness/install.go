@@ -53,6 +53,9 @@ func programs(parts Parts) []program {
 	if parts.RocketMQ {
 		list = append(list, program{"java", "openjdk-17-jdk-headless"})
 	}
+	if parts.Clocks {
+		list = append(list, program{"faketime", "faketime"})
+	}
 	if parts.Disk && os.Geteuid() == 0 { // nobody else may mount
 		list = append(list, program{"xfs_io", "xfsprogs"}, program{"mkfs.ext4", "e2fsprogs"}, program{"mount", "mount"})
 	}

@@ -41,12 +41,17 @@ func (s *Stack) startMySQL(ctx context.Context) error {
 	if out, err := install.CombinedOutput(); err != nil {
 		return fmt.Errorf("mariadb-install-db: %w\n%s", err, out)
 	}
+	clock, err := s.newClock("mysql")
+	if err != nil {
+		return err
+	}
 	addr := loopback(port)
 	s.MySQL = s.add(&Server{
 		Name:    "mysql",
 		Addr:    addr,
+		clock:   clock,
 		logFile: filepath.Join(s.dir, "mysql.log"),
-		command: func() *exec.Cmd {
+		command: clock.in(func() *exec.Cmd {
 			// The socket's name is relative to the data folder: a full path
 			// could exceed the 108 characters that a socket may have.
 			cmd := exec.Command(find("mariadbd"), "--no-defaults", "--datadir="+data, "--socket=s.sock",
@@ -54,7 +59,7 @@ func (s *Stack) startMySQL(ctx context.Context) error {
 				"--skip-log-bin", "--innodb-flush-log-at-trx-commit=1", "--max-connections=500", "--init-file="+init)
 			cmd.SysProcAttr = attr()
 			return cmd
-		},
+		}),
 		ready: func(ctx context.Context) error {
 			db, err := sql.Open("mysql", mysqlDSN(addr))
 			if err != nil {

@@ -27,6 +27,7 @@ type Server struct {
 	Addr string // host:port it serves clients on
 
 	logFile string
+	clock   clock
 	command func() *exec.Cmd            // a fresh command, for each start
 	ready   func(context.Context) error // nil once it serves
 

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"time"
 )
 
@@ -22,7 +24,7 @@ const (
 const brokerConf = `brokerClusterName=` + clusterName + `
 brokerName=` + brokerName + `
 brokerId=0
-brokerIP1=127.0.0.1
+brokerIP1=%[4]s
 bindAddress=127.0.0.1
 listenPort=%[1]d
 namesrvAddr=%[2]s
@@ -55,7 +57,8 @@ func (s *Stack) startRocketMQ(ctx context.Context) error {
 		return err
 	}
 	conf := filepath.Join(dir, "broker.conf")
-	text := fmt.Sprintf(brokerConf, port, s.NameServer.Addr, dir)
+	told := cmp.Or(s.parts.BrokerIP, "127.0.0.1")
+	text := fmt.Sprintf(brokerConf, port, s.NameServer.Addr, dir, told)
 	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 		return err
 	}
@@ -70,7 +73,7 @@ func (s *Stack) startRocketMQ(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if !bytes.Contains(body, []byte(loopback(port))) {
+			if !bytes.Contains(body, []byte(net.JoinHostPort(told, strconv.Itoa(port)))) {
 				return errors.New("the name server does not know the broker yet")
 			}
 			return dialable(ctx, loopback(port))

@@ -33,10 +33,18 @@ type Parts struct {
 	Sentinels       int  // that watch Redis and its replicas as SentinelMaster
 	ClusterReplicas bool // the cluster has one for each master, and promotes it within a few seconds
 	Disk            bool // what NewDisk needs; nothing is started
+
+	// BrokerIP is where clients are told to find the broker, on its port: a proxy that a test runs between
+	// them. Empty: the broker itself.
+	BrokerIP string
+
+	// Clocks has MariaDB see the time through libfaketime, for Server.MoveClock. The broker hangs at its
+	// start under that library.
+	Clocks bool
 }
 
 // All is every part that is shared by a test run.
-var All = Parts{Redis: true, Cluster: true, MySQL: true, RocketMQ: true, Disk: true}
+var All = Parts{Redis: true, Cluster: true, MySQL: true, RocketMQ: true, Disk: true, Clocks: true}
 
 // Stack is a set of running servers. The handles of parts that were not asked
 // for are nil.

@@ -130,6 +130,12 @@ func CreateTopic(ctx context.Context, nameServer, broker, topic string) error {
 	}); err != nil {
 		return err
 	}
+	return WaitTopic(ctx, nameServer, topic)
+}
+
+// WaitTopic waits until the name server knows the topic: one that was restarted knows nothing until the
+// broker registers again, each 30 s.
+func WaitTopic(ctx context.Context, nameServer, topic string) error {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {

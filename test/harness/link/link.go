@@ -33,8 +33,15 @@ const (
 // New opens a link to host:port that is as good as none until it is disturbed.
 func New(t testing.TB, upstream string) *Link {
 	t.Helper()
+	return At(t, "127.0.0.1:0", upstream)
+}
+
+// At is New with its own host:port given, for a server that tells its clients where it is (harness.Parts.BrokerIP).
+func At(t testing.TB, listen, upstream string) *Link {
+	t.Helper()
+	zerolog.SetGlobalLevel(zerolog.Disabled) // its toxics write to a logger of the whole process
 	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
-	l := &Link{t: t, proxy: toxiproxy.NewProxy(server, "link", "127.0.0.1:0", upstream)}
+	l := &Link{t: t, proxy: toxiproxy.NewProxy(server, "link", listen, upstream)}
 	if err := l.proxy.Start(); err != nil {
 		t.Fatal(err)
 	}
