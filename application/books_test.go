@@ -320,9 +320,11 @@ func (b *books) Suspend(_ context.Context, products []string, reason string, dam
 		case !ok:
 		case damaged && s.State != domain.SaleDamaged:
 			s.State, s.Reason = domain.SaleDamaged, reason
+			s.Suspension++
 			b.note("damaged %s", p)
 		case s.State == domain.SaleOpen:
-			s.State, s.Reason = domain.SaleSuspended, reason
+			s.State, s.Reason, s.SuspendedAt = domain.SaleSuspended, reason, time.Now()
+			s.Suspension++
 			b.note("suspend %s", p)
 		}
 		if ok {
@@ -348,19 +350,34 @@ func (b *books) Suspended(context.Context) ([]domain.Stock, error) {
 }
 
 // TakeAttempt implements port.Epochs.
-func (b *books) TakeAttempt(_ context.Context, product, holder string, under int64, lease time.Duration) (domain.Stock, bool, error) {
+func (b *books) TakeAttempt(_ context.Context, product, holder string, suspension int64, lease time.Duration) (domain.Stock, bool, error) {
 	if err := b.enter("TakeAttempt"); err != nil {
 		return domain.Stock{}, false, err
 	}
 	defer b.mu.Unlock()
 	s := b.stocks[product]
-	if s.State != domain.SaleSuspended || s.Epoch != under || b.holder[product] != holder && time.Now().Before(b.until[product]) {
+	if s.State != domain.SaleSuspended || s.Suspension != suspension || b.holder[product] != holder && time.Now().Before(b.until[product]) {
 		return b.stockLocked(product), false, nil
 	}
 	s.Epoch++
 	b.stocks[product], b.holder[product], b.until[product] = s, holder, time.Now().Add(lease)
 	b.note("attempt %s %d", product, s.Epoch)
 	return b.stockLocked(product), true, nil
+}
+
+// KeepAttempt implements port.Epochs.
+func (b *books) KeepAttempt(_ context.Context, product, holder string, epoch int64, lease time.Duration) (bool, error) {
+	if err := b.enter("KeepAttempt"); err != nil {
+		return false, err
+	}
+	defer b.mu.Unlock()
+	s := b.stocks[product]
+	if s.State != domain.SaleSuspended || s.Epoch != epoch || b.holder[product] != holder {
+		return false, nil
+	}
+	b.until[product] = time.Now().Add(lease)
+	b.note("keep %s %d", product, epoch)
+	return true, nil
 }
 
 // Rows implements port.Epochs.
@@ -546,6 +563,9 @@ func (l lockedBooks) Reopen() error {
 	}
 	s := l.b.stocks[l.product]
 	s.State, s.Reason = domain.SaleOpen, ""
+	if !s.SuspendedAt.IsZero() {
+		s.LastClosed, s.SuspendedAt = time.Since(s.SuspendedAt), time.Time{}
+	}
 	s.Version++
 	l.b.stocks[l.product] = s
 	delete(l.b.until, l.product)

@@ -228,6 +228,8 @@ func (s *ChangeStock) take(ctx context.Context, change domain.StockChange) (flow
 		return flow, false, domain.ErrTokenRefused
 	case port.AdoptWait:
 		return flow, false, errRebuilding
+	case port.AdoptConflict:
+		return flow, false, domain.NewError(domain.CodeTokenReused, "the token stands for another change", nil)
 	case port.AdoptUnknown:
 		return flow, false, errTaken
 	}

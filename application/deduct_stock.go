@@ -293,6 +293,12 @@ func (d *DeductStock) send(batch []*purchase) {
 		return
 	}
 	for i, p := range batch {
+		// Only what was stored within the lease is sure to be met by the drain of a rebuild: an instance that slept, or an
+		// old master that still took the deduction, may have been overtaken by one.
+		if !d.leases.MaySell(p.flow.Key.Product()) {
+			answerAt(batch, i, answer{err: errUnknown})
+			continue
+		}
 		order := OrderView{Key: p.flow.Key, Quantity: p.flow.Quantity, Status: OrderPending, CreatedAt: p.flow.At}
 		answerAt(batch, i, answer{receipt: Receipt{Order: order, Remaining: p.remaining}})
 	}

@@ -84,6 +84,27 @@ func (p laneParts) sends(result port.SendResult, err error) {
 	p.sender.EXPECT().Send(gomock.Any(), gomock.Any()).Return(result, err).AnyTimes()
 }
 
+// countedLease lets so many questions about a product be answered with yes.
+type countedLease struct{ left int }
+
+func (l *countedLease) MaySell(string) bool { l.left--; return l.left >= 0 }
+
+// A rebuild may have drained and finished while the message was on its way.
+func TestNobodyIsToldAcceptedBeyondTheLease(t *testing.T) {
+	t.Parallel()
+	for within, want := range map[int]domain.Code{1: domain.CodeOutcomeUnknown, 2: ""} {
+		p := laneWith(t, nil)
+		p.accepts()
+		p.sends(port.SendCommitted, nil)
+		deduct := application.NewDeductStock(p.gate, p.sender, p.catalog, &countedLease{within}, openIntake(), p.suspects,
+			system.Clock{}, system.NewIDs(), application.DefaultDeductConfig(), quietLog)
+		startRunner(t, deduct)
+		if _, err := deduct.Deduct(t.Context(), commandFor(keyIn("p", "t"))); err != nil && domain.CodeOf(err) != want || err == nil && want != "" {
+			t.Errorf("%d looks at the lease: %v", within, err)
+		}
+	}
+}
+
 func TestDeductAnswersEachOutcomeOfTheGate(t *testing.T) {
 	t.Parallel()
 	k := keyIn("p", "t")

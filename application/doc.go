@@ -76,6 +76,19 @@
 // is unknown; where a promise hangs on it, that is as far from healthy as wrong is. A difference of clocks is
 // found, not repaired: sale windows follow the service's clock, ages the monotonic one.
 //
+// Rebuilding together. Any number of instances may be on the road with one product: each suspension has a number in
+// the ledger, and a drain counts for that one alone, so that no attempt builds on a drain from before a sale.
+// Who finds the lease held waits with its drain done and takes over when the holder is gone. An attempt renews
+// its lease while it writes rows back, however many; the reopening is in the transaction that read what the
+// gate was made of, so that nothing slips in between. Accepted is told within the lease alone: a suspension
+// that nobody heard of yet has not been drained then.
+//
+// Proofs of a loss. Beside the gate's own (server, epoch, sequence, newest own flow, size of the open set), an order that is
+// confirmed under the gate's own epoch proves that its flow is there; if it is not, the product is rebuilt.
+//
+// One shard that is away: looks at several products give each its own error, the suspension goes on where a gate
+// cannot be shut (its lease runs out), and attempts are made only where the gate answers.
+//
 // Tells are best effort everywhere: the row says gate_told = 0 until the gate has acknowledged, and
 // the relay repeats what is left.
 package application

@@ -14,6 +14,9 @@ import (
 // or taken over by a higher epoch. The attempt starts again under an epoch of its own.
 var errGateMoved = errors.New("the gate moved during the rebuild")
 
+// errHeld says that another instance holds the product's rebuild lease.
+var errHeld = errors.New("another instance rebuilds the product")
+
 // untoldPagesMax bounds how often the lock is asked for more untold rows.
 const untoldPagesMax = 10_000
 
@@ -40,30 +43,53 @@ func (r *RebuildStock) rebuild(ctx context.Context, product string) error {
 // attempt is one rebuild under an epoch of its own, from the lease to the open gate. It ends with
 // its lease, since from then on another instance may begin.
 //
-// The epoch is raised only from the one that was drained under. Had another attempt come between, it may
-// have opened the product and a new loss have closed it again: then what was sold in between has not been
-// drained. And had the epoch been raised before that was noticed, the other would find itself
-// overtaken in turn: two instances a drain apart would go round for ever.
+// It is taken only for the suspension that was drained. Had another instance opened the product in between and a
+// new loss closed it again, what was sold meanwhile has not been drained. Were the epoch raised before
+// that is noticed, the other would find itself overtaken in turn: two instances a drain apart would
+// go round for ever.
 func (r *RebuildStock) attempt(ctx context.Context, product string, begun time.Time) error {
-	under := r.begin(product)
-	ctx, cancel := context.WithTimeout(ctx, r.cfg.Lease)
+	suspension := r.begin(product)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stock, taken, err := r.epochs.TakeAttempt(ctx, product, r.cfg.Holder, under, r.cfg.Lease)
+	lease := &attemptLease{until: time.AfterFunc(r.cfg.Lease, cancel), taken: time.Now()}
+	defer lease.until.Stop()
+	stock, taken, err := r.epochs.TakeAttempt(ctx, product, r.cfg.Holder, suspension, r.cfg.Lease)
 	if err != nil {
 		return fmt.Errorf("take the attempt: %w", err)
 	}
 	if !taken {
-		return r.leave(ctx, product)
+		return r.leave(ctx, product, suspension)
 	}
-	r.drainedUnder(product, stock.Epoch())
-	if err := r.build(ctx, product, stock.Epoch()); err != nil {
+	if err := r.build(ctx, stock, lease); err != nil {
 		return err
 	}
 	return r.open(ctx, product, stock.Epoch(), begun)
 }
 
-// begin forgets what was said of the gate that this attempt replaces, and gives the epoch that was drained under.
-func (r *RebuildStock) begin(product string) (under int64) {
+// attemptLease is how long an attempt may go on; the ledger's clock says the same. It is renewed while rows are
+// written back, so that a product may have any number of them. Under the lock of the stock row nobody
+// else can begin, and there is little left to do, so one lease has to do.
+type attemptLease struct {
+	until *time.Timer
+	taken time.Time
+}
+
+func (r *RebuildStock) renew(ctx context.Context, lease *attemptLease, stock domain.Stock) error {
+	begun := time.Now()
+	kept, err := r.epochs.KeepAttempt(ctx, stock.Product(), r.cfg.Holder, stock.Epoch(), r.cfg.Lease)
+	if err != nil {
+		return fmt.Errorf("renew the lease: %w", err)
+	}
+	if !kept {
+		return fmt.Errorf("renew the lease of epoch %d: %w", stock.Epoch(), errGateMoved)
+	}
+	lease.until.Reset(r.cfg.Lease - time.Since(begun))
+	lease.taken = begun
+	return nil
+}
+
+// begin forgets what was said of the gate that this attempt replaces, and gives the suspension that was drained.
+func (r *RebuildStock) begin(product string) (suspension int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.pending[product]
@@ -71,18 +97,25 @@ func (r *RebuildStock) begin(product string) (under int64) {
 		return -1
 	}
 	p.stage, p.again = building, false
-	return p.epoch
+	return p.suspension
 }
 
-// leave drops a product that another instance rebuilds or has opened, or whose suspension is not the one
-// that was drained. WatchGates takes it up again should it stay suspended.
-func (r *RebuildStock) leave(ctx context.Context, product string) error {
+// leave drops a product that another instance has opened. While another one rebuilds it, it waits: should that one
+// not come to its end, the drain that is done need not be done again. Another suspension begins anew.
+func (r *RebuildStock) leave(ctx context.Context, product string, drained int64) error {
 	stocks, err := r.catalog.Stocks(ctx, []string{product})
 	if err != nil {
 		return err
 	}
-	if stocks[0].State() == domain.SaleOpen { // perhaps by this instance, which did not hear the answer
-		if _, err := r.gate.Open(ctx, product, stocks[0].Epoch()); err != nil {
+	stock := stocks[0]
+	switch {
+	case stock.State() == domain.SaleSuspended && stock.Suspension() == drained:
+		return errHeld
+	case stock.State() == domain.SaleSuspended:
+		r.beginAnew(product)
+		return nil
+	case stock.State() == domain.SaleOpen: // perhaps by this instance, which did not hear the answer
+		if _, err := r.gate.Open(ctx, product, stock.Epoch()); err != nil {
 			return err
 		}
 	}
@@ -90,47 +123,48 @@ func (r *RebuildStock) leave(ctx context.Context, product string) error {
 	return r.lease.Refresh(ctx)
 }
 
-// drainedUnder notes the epoch that the product's drain holds for.
-func (r *RebuildStock) drainedUnder(product string, epoch int64) {
+func (r *RebuildStock) beginAnew(product string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if p := r.pending[product]; p != nil {
-		p.epoch = epoch
+		*p = suspicion{reason: "it was opened and suspended again between drain and rebuild"}
 	}
+	wake(r.wakeSuspend)
 }
 
 // build makes the gate: shut, and with the flows of all rows. The ledger says "open" in the transaction in
 // which the gate's numbers are read and written: a message that comes later, however late, asks the gate.
-func (r *RebuildStock) build(ctx context.Context, product string, epoch int64) error {
+func (r *RebuildStock) build(ctx context.Context, stock domain.Stock, lease *attemptLease) error {
+	product, epoch := stock.Product(), stock.Epoch()
 	if err := moved(r.gate.Prepare(ctx, product, epoch)); err != nil {
 		return fmt.Errorf("prepare: %w", err)
 	}
-	cursor, err := r.writeBackRows(ctx, product, epoch)
+	cursor, err := r.writeBackRows(ctx, stock, lease)
 	if err != nil {
 		return fmt.Errorf("write rows back: %w", err)
 	}
-	reopening := false
 	done, err := r.epochs.Locked(ctx, product, epoch, func(locked port.LockedStock) error {
 		if err := r.finish(ctx, locked, cursor); err != nil {
 			return err
 		}
-		reopening = true
 		return locked.Reopen()
 	})
-	switch {
-	case err != nil && reopening: // perhaps it is open; if it is found suspended later, that may be another suspension
-		r.drainedUnder(product, -1)
-		return fmt.Errorf("reopen: %w", err)
-	case err == nil && !done:
+	if err == nil && !done {
 		return fmt.Errorf("lock the stock row of epoch %d: %w", epoch, errGateMoved)
 	}
-	return err
+	return err // perhaps it is open all the same: the next attempt finds out
 }
 
 // writeBackRows writes the rows as they are without a lock, which is nearly all of them.
-func (r *RebuildStock) writeBackRows(ctx context.Context, product string, epoch int64) (port.RowCursor, error) {
+func (r *RebuildStock) writeBackRows(ctx context.Context, stock domain.Stock, lease *attemptLease) (port.RowCursor, error) {
+	product, epoch := stock.Product(), stock.Epoch()
 	var cursor port.RowCursor
 	for {
+		if time.Since(lease.taken) > r.cfg.Lease/3 {
+			if err := r.renew(ctx, lease, stock); err != nil {
+				return cursor, err
+			}
+		}
 		rows, next, err := r.epochs.Rows(ctx, product, cursor, r.cfg.PageMax)
 		if err != nil {
 			return cursor, err
@@ -278,7 +312,7 @@ func (r *RebuildStock) open(ctx context.Context, product string, epoch int64, be
 	if err != nil { // the ledger is open: any instance's watch opens the gate
 		r.log.Warn("the gate could not be opened yet", "event", "gate_open_late", "product", product, "error", err)
 	}
-	r.done(product, epoch, begun)
+	r.done(product, epoch, begun, r.closedFor(ctx, product))
 	if err == nil && !opened {
 		r.Suspect(product, "the gate was lost again before it was opened")
 	}
@@ -288,19 +322,30 @@ func (r *RebuildStock) open(ctx context.Context, product string, epoch int64, be
 	return nil
 }
 
-func (r *RebuildStock) done(product string, epoch int64, begun time.Time) {
-	r.mu.Lock()
-	closed := time.Duration(0)
-	if p := r.pending[product]; p != nil {
-		closed = time.Since(p.closed)
+// closedFor is how long the product was closed, as the ledger says; where it cannot be asked, since this instance
+// found it suspended.
+func (r *RebuildStock) closedFor(ctx context.Context, product string) time.Duration {
+	stocks, err := r.catalog.Stocks(ctx, []string{product})
+	if err == nil && stocks[0].State() == domain.SaleOpen {
+		return stocks[0].LastClosed()
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if p := r.pending[product]; p != nil {
+		return time.Since(p.closed)
+	}
+	return 0
+}
+
+func (r *RebuildStock) done(product string, epoch int64, begun time.Time, closed time.Duration) {
 	took := time.Since(begun)
+	r.mu.Lock()
 	r.stats.Rebuilt++
 	r.stats.LastProduct, r.stats.LastClosed, r.stats.LastAttempt = product, closed, took
 	r.mu.Unlock()
 	r.forget(product)
 	r.log.Info("a gate is rebuilt and open", "event", "gate_rebuilt", "product", product, "epoch", epoch,
-		"closed", closed, "took", took)
+		"closed", closed, "took", took, "check_window", r.drainer.CheckWindow())
 }
 
 // BuildNew builds the gate of a product that was just created, at once: nothing of it was ever sold,
@@ -344,7 +389,7 @@ func (r *RebuildStock) buildNew(ctx context.Context, product string) error {
 		return markDamaged(ctx, r.epochs, r.gate, r.log, product, ledgerWentBack(views[0], stocks[0]))
 	}
 	r.mu.Lock()
-	r.pending[product].epoch = stocks[0].Epoch()
+	r.pending[product].suspension = stocks[0].Suspension()
 	r.mu.Unlock()
 	return r.rebuild(ctx, product)
 }

@@ -21,7 +21,7 @@ import (
 type RebuildConfig struct {
 	Holder      string        // names this instance in the rebuild lease; one that stays the same over restarts takes its own lease again
 	LeaseWait   time.Duration // until nobody sells any more after a suspension; 0 where this instance is alone
-	Lease       time.Duration // of one attempt, in the stock row; the attempt ends with it
+	Lease       time.Duration // of an attempt, in the stock row: renewed while rows are written back, and the attempt ends with it
 	DrainMargin time.Duration // what a drain may take beyond the broker's check window
 	BuildMax    time.Duration // for the gate of a new product
 	RetryMin    time.Duration // first pause after a failure, shortened by Chance
@@ -93,9 +93,10 @@ const (
 type suspicion struct {
 	reason string
 	stage  suspicionStage
-	epoch  int64     // the ledger's when it was suspended, or this instance's newest attempt
-	closed time.Time // since when it cannot be bought
+	closed time.Time // since when nobody begins to sell it
 	again  bool      // suspected again after it was written
+
+	suspension int64 // that was found in the ledger
 }
 
 var (
@@ -178,7 +179,7 @@ func (r *RebuildStock) suspectAll() {
 }
 
 // WaitIdle returns nil once nothing is suspected or on the road, or ctx's error. A product that waits
-// for an operator, or that another instance rebuilds, is not waited for.
+// for an operator is not waited for.
 func (r *RebuildStock) WaitIdle(ctx context.Context) error {
 	for {
 		r.mu.Lock()
@@ -229,6 +230,10 @@ func (r *RebuildStock) work(ctx context.Context, woken <-chan struct{}, round fu
 }
 
 func (r *RebuildStock) noteFailure(err error, pause time.Duration) {
+	if errors.Is(err, errHeld) {
+		r.log.Info("a rebuild waits for another instance's", "event", "rebuild_held", "pause", pause, "error", err)
+		return
+	}
 	r.log.Warn("a rebuild has to be tried again", "event", "rebuild_failed", "pause", pause, "error", err)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -250,18 +255,22 @@ func (r *RebuildStock) survive(ctx context.Context, round func(context.Context) 
 	return round(ctx)
 }
 
-// suspendRound closes every product that is suspected, page by page.
+// suspendRound closes every product that is suspected, page by page. Those that fail stand before no others.
 func (r *RebuildStock) suspendRound(ctx context.Context) error {
-	for {
+	var failed error
+	for tried := make(map[string]bool); ; {
 		if err := r.fillFromCatalog(ctx); err != nil {
-			return err
+			return errors.Join(failed, err)
 		}
-		products, reason := r.nextSuspected()
-		if len(products) == 0 {
-			return nil
+		products, reason := r.nextSuspected(tried)
+		if len(products) == 0 || ctx.Err() != nil {
+			return failed
 		}
 		if err := r.suspend(ctx, products, reason); err != nil {
-			return fmt.Errorf("suspend %d products: %w", len(products), err)
+			failed = fmt.Errorf("suspend %d products: %w", len(products), err)
+			for _, product := range products {
+				tried[product] = true
+			}
 		}
 	}
 }
@@ -297,13 +306,13 @@ func (r *RebuildStock) fillFromCatalog(ctx context.Context) error {
 	return nil
 }
 
-// nextSuspected gives products that share a reason, in order.
-func (r *RebuildStock) nextSuspected() (products []string, reason string) {
+// nextSuspected gives products that share a reason, in order, without those that were tried in this round.
+func (r *RebuildStock) nextSuspected(tried map[string]bool) (products []string, reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, product := range slices.Sorted(maps.Keys(r.pending)) {
 		p := r.pending[product]
-		if p.stage != suspected || len(products) == r.cfg.PageMax || len(products) > 0 && p.reason != reason {
+		if p.stage != suspected || tried[product] || len(products) == r.cfg.PageMax || len(products) > 0 && p.reason != reason {
 			continue
 		}
 		products, reason = append(products, product), p.reason
@@ -312,12 +321,13 @@ func (r *RebuildStock) nextSuspected() (products []string, reason string) {
 }
 
 // suspend closes products in the ledger and at the gate. The gate is looked at before the ledger is
-// read, so that a gate which was told a newer stock version proves that the ledger went back.
+// read, so that a gate which was told a newer stock version proves that the ledger went back. What
+// counts is the ledger: a gate that cannot be shut is void for everybody within the lease. One that
+// cannot be read keeps its product here, and no other.
 func (r *RebuildStock) suspend(ctx context.Context, products []string, reason string) error {
 	if err := r.epochs.Suspend(ctx, products, reason, false); err != nil {
 		return err
 	}
-	closed := time.Now()
 	if err := r.lease.Refresh(ctx); err != nil {
 		return err
 	}
@@ -329,13 +339,17 @@ func (r *RebuildStock) suspend(ctx context.Context, products []string, reason st
 	if err != nil {
 		return err
 	}
+	closed := time.Now() // not before the read: it may have found a later suspension than this one
 	if err := r.gate.Shut(ctx, products); err != nil {
-		return err
+		r.log.Warn("a gate could not be shut; it is void as soon as the leases are", "event", "shut_failed", "error", err)
 	}
+	var failed error
 	for i, s := range stocks {
 		switch {
 		case s.IsZero() || s.State() == domain.SaleDamaged:
 			r.forget(products[i])
+		case views[i].Err != nil:
+			failed = fmt.Errorf("look at the gate of %s: %w", products[i], views[i].Err)
 		case views[i].VersionTold > s.Version():
 			if err := markDamaged(ctx, r.epochs, r.gate, r.log, products[i], ledgerWentBack(views[i], s)); err != nil {
 				return err
@@ -344,13 +358,13 @@ func (r *RebuildStock) suspend(ctx context.Context, products []string, reason st
 		default:
 			r.mu.Lock()
 			if p := r.pending[products[i]]; p != nil {
-				p.stage, p.epoch, p.closed = suspended, s.Epoch(), closed
+				p.stage, p.suspension, p.closed = suspended, s.Suspension(), closed
 			}
 			r.mu.Unlock()
 		}
 	}
 	wake(r.wakeRebuild)
-	return nil
+	return failed
 }
 
 // forget takes a product off the road; one that was suspected again begins anew.
@@ -375,7 +389,7 @@ func (r *RebuildStock) announce() {
 // rebuildRound rebuilds what failed before, which needs no other drain, and then drains and rebuilds
 // what is suspended.
 func (r *RebuildStock) rebuildRound(ctx context.Context) error {
-	failed := r.rebuildAll(ctx, r.inStage(drained))
+	failed := r.rebuildReachable(ctx, r.inStage(drained))
 	waiting, err := r.waitForLease(ctx)
 	if err != nil || len(waiting) == 0 {
 		return errors.Join(failed, err)
@@ -384,9 +398,32 @@ func (r *RebuildStock) rebuildRound(ctx context.Context) error {
 		return errors.Join(failed, fmt.Errorf("drain: %w", err))
 	}
 	r.move(waiting, drained)
-	failed = errors.Join(failed, r.rebuildAll(ctx, waiting))
+	failed = errors.Join(failed, r.rebuildReachable(ctx, waiting))
 	if len(r.inStage(suspended)) > 0 {
 		wake(r.wakeRebuild)
+	}
+	return failed
+}
+
+// rebuildReachable leaves out products whose gate does not answer: one look tells for a page of them, where each attempt
+// would wait for its own timeouts while others could be opened.
+func (r *RebuildStock) rebuildReachable(ctx context.Context, products []string) error {
+	var failed error
+	for page := range slices.Chunk(products, r.cfg.PageMax) {
+		views, err := r.gate.View(ctx, page)
+		if err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		var reachable []string
+		for i, v := range views {
+			if v.Err == nil {
+				reachable = append(reachable, page[i])
+			} else {
+				err = fmt.Errorf("look at the gate of %s: %w", page[i], v.Err)
+			}
+		}
+		failed = errors.Join(failed, err, r.rebuildAll(ctx, reachable))
 	}
 	return failed
 }

@@ -175,6 +175,10 @@ func (r *RelayOpenFlows) oldFlows(ctx context.Context) (old []domain.Flow, err e
 	}
 	r.addUp(views)
 	for i, v := range views {
+		if v.Err != nil {
+			r.warn(ctx, "a product that could not be read", v.Err)
+			continue
+		}
 		if !v.Loaded || v.Rewound {
 			r.suspects.Suspect(v.Product, "the gate has forgotten a product on sale")
 			continue
@@ -185,8 +189,12 @@ func (r *RelayOpenFlows) oldFlows(ctx context.Context) (old []domain.Flow, err e
 			continue
 		}
 		flows, err := r.page(ctx, v.Product, m, upTo, r.cfg.FlowsMax-len(old))
-		if err != nil {
+		if ctx.Err() != nil {
 			return old, err
+		}
+		if err != nil { // one shard that is away holds up no other's flows
+			r.warn(ctx, "the open flows of a product", err)
+			continue
 		}
 		if old = append(old, flows...); len(old) >= r.cfg.FlowsMax {
 			if i < len(views)-1 {

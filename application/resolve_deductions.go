@@ -3,13 +3,18 @@ package application
 import (
 	"context"
 	"log/slog"
+	"slices"
 
 	"seckill/application/port"
 	"seckill/domain"
 )
 
-// placeCheck is where a barrier half has passed when its check-back came.
-const placeCheck = "check"
+// A barrier half is asked about twice: its first check-back is left unanswered. What was handed before it to an
+// instance that died of the question, or before it could answer, has then been asked about twice, too.
+const (
+	placeCheckFirst = "check-first"
+	placeCheck      = "check" // where a barrier half has passed when its second check-back came
+)
 
 // ResolveDeductions is the check-back: the broker has a half message and nobody's word for it.
 type ResolveDeductions struct {
@@ -33,10 +38,7 @@ func (r *ResolveDeductions) Resolve(ctx context.Context, batch domain.Batch) dom
 	case batch.Kind == domain.BatchWarmup:
 		return domain.VerdictRollback
 	case batch.Kind == domain.BatchBarrier:
-		if err := r.barriers.MarkBarrier(ctx, batch.ID, placeCheck); err != nil {
-			return r.unknown(ctx, "a barrier could not be noted", err)
-		}
-		return domain.VerdictCommit
+		return r.barrier(ctx, batch.ID)
 	case batch.Kind != domain.BatchDeduct && batch.Kind != domain.BatchWithdraw:
 		return domain.VerdictUnknown
 	}
@@ -48,6 +50,21 @@ func (r *ResolveDeductions) Resolve(ctx context.Context, batch domain.Batch) dom
 		return r.plain(ctx, batch, replies)
 	}
 	return r.own(batch, replies)
+}
+
+func (r *ResolveDeductions) barrier(ctx context.Context, id string) domain.Verdict {
+	places, err := r.barriers.BarrierPlaces(ctx, id)
+	if err != nil {
+		return r.unknown(ctx, "a barrier could not be looked up", err)
+	}
+	place, verdict := placeCheckFirst, domain.VerdictUnknown
+	if slices.Contains(places, placeCheckFirst) {
+		place, verdict = placeCheck, domain.VerdictCommit
+	}
+	if err := r.barriers.MarkBarrier(ctx, id, place); err != nil {
+		return r.unknown(ctx, "a barrier could not be noted", err)
+	}
+	return verdict
 }
 
 // own resolves a message that was sent after its deduct. A flow that is absent was lost, and its

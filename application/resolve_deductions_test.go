@@ -164,13 +164,20 @@ func TestCheckBackTellsNothingWhenTheTombstonesRowFailed(t *testing.T) {
 func TestCheckBackOfOtherKinds(t *testing.T) {
 	t.Parallel()
 	p := resolveWith(t)
+	first := p.barriers.EXPECT().BarrierPlaces(gomock.Any(), "b-1").Return(nil, nil)
+	p.barriers.EXPECT().MarkBarrier(gomock.Any(), "b-1", "check-first").Return(nil)
+	p.barriers.EXPECT().BarrierPlaces(gomock.Any(), "b-1").Return([]string{"check-first"}, nil).After(first)
 	p.barriers.EXPECT().MarkBarrier(gomock.Any(), "b-1", "check").Return(nil)
+	p.barriers.EXPECT().BarrierPlaces(gomock.Any(), "b-2").Return([]string{"check-first"}, nil)
 	p.barriers.EXPECT().MarkBarrier(gomock.Any(), "b-2", "check").Return(domain.ErrUnavailable)
+	p.barriers.EXPECT().BarrierPlaces(gomock.Any(), "b-5").Return(nil, domain.ErrUnavailable)
 	for _, c := range []struct {
 		batch domain.Batch
 		want  domain.Verdict
 	}{
+		{domain.Batch{ID: "b-1", Kind: domain.BatchBarrier}, domain.VerdictUnknown}, // asked about twice
 		{domain.Batch{ID: "b-1", Kind: domain.BatchBarrier}, domain.VerdictCommit},
+		{domain.Batch{ID: "b-5", Kind: domain.BatchBarrier}, domain.VerdictUnknown},
 		{domain.Batch{ID: "b-2", Kind: domain.BatchBarrier}, domain.VerdictUnknown},
 		{domain.Batch{ID: "b-3", Kind: domain.BatchWarmup}, domain.VerdictRollback},
 		{domain.Batch{ID: "b-4"}, domain.VerdictUnknown},

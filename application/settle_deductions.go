@@ -259,6 +259,8 @@ func (s *SettleDeductions) adopt(ctx context.Context, g *settlement) {
 			held = append(held, p)
 		case reply.Outcome == port.AdoptNoRoom || reply.Outcome == port.AdoptRefused:
 			homeless = append(homeless, p)
+		case reply.Outcome == port.AdoptConflict: // waiting would hold up every drain, and its row may never come
+			s.setPiece(g, p, port.ParkConflict, "the token stands for a purchase of another quantity")
 		case reply.Outcome == port.AdoptWait && p.Plain:
 			s.setPiece(g, p, port.ParkNotOpen, "the gate is not open")
 		default:

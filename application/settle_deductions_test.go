@@ -303,6 +303,23 @@ func TestAStragglerWaitsForAShutGateAndTheRestIsFinished(t *testing.T) {
 	}
 }
 
+// The drain waits for whatever waits in place, so nothing may wait for ever.
+func TestAStragglerWhoseTokenStandsForAnotherQuantityIsParked(t *testing.T) {
+	t.Parallel()
+	for _, message := range []domain.Batch{batchOf(itemOf(keyIn("p", "a"))), plainOf(keyIn("p", "a"))} {
+		p := settleWith(t)
+		p.applies(straggler)
+		p.gate.EXPECT().Adopt(gomock.Any(), gomock.Any(), gomock.Any()).Return([]port.AdoptReply{{Outcome: port.AdoptConflict}})
+		parked := p.parks()
+		if err := p.settle.Handle(t.Context(), deliver(message)); err != nil {
+			t.Fatal(err)
+		}
+		if len(*parked) != 1 || (*parked)[0].Reason != port.ParkConflict {
+			t.Errorf("parked %+v", *parked)
+		}
+	}
+}
+
 func TestAnAdoptedStragglerWhoseProductWasRebuiltAgainComesAgain(t *testing.T) {
 	t.Parallel()
 	p := settleWith(t)

@@ -16,13 +16,17 @@ type ShowPipeline struct {
 	intake  *Intake
 	lane    func() LaneStats
 	settle  func() SettleStats
+	rebuild func() RebuildStats
+	window  time.Duration
 	clock   port.Clock
 }
 
-// NewShowPipeline wires the use case; lane and settle give this instance's counts.
+// NewShowPipeline wires the use case; lane, settle and rebuild give this instance's counts, window is the broker's
+// check window.
 func NewShowPipeline(eyes StockEyes, parking port.Parking, backlog port.BacklogReader, intake *Intake, lane func() LaneStats,
-	settle func() SettleStats, clock port.Clock) *ShowPipeline {
-	return &ShowPipeline{eyes: eyes, parking: parking, backlog: backlog, intake: intake, lane: lane, settle: settle, clock: clock}
+	settle func() SettleStats, rebuild func() RebuildStats, window time.Duration, clock port.Clock) *ShowPipeline {
+	return &ShowPipeline{eyes: eyes, parking: parking, backlog: backlog, intake: intake, lane: lane, settle: settle, rebuild: rebuild,
+		window: window, clock: clock}
 }
 
 // Show never fails: what could not be read is nil, and one part that is away blanks no other.
@@ -30,7 +34,10 @@ func (s *ShowPipeline) Show(ctx context.Context) PipelineView {
 	lane, settle := s.lane(), s.settle()
 	view := PipelineView{Suspended: []string{}, LaneWaiting: lane.Waiting, Intake: s.intake.State(), Batches: lane.Batches,
 		BatchedCommands: lane.Commands, SentBatches: lane.SentBatches, SentFlows: lane.SentFlows,
-		AppliedGroups: settle.Groups, AppliedRows: settle.Rows}
+		AppliedGroups: settle.Groups, AppliedRows: settle.Rows, CheckWindow: s.window.Seconds()}
+	if last := s.rebuild(); last.LastProduct != "" {
+		view.LastRebuilt = &ClosedProduct{last.LastProduct, last.LastClosed.Seconds()}
+	}
 	s.addProducts(ctx, &view)
 	if backlog := s.backlog.Backlog(ctx); backlog.Known {
 		view.LagMessages = &backlog.Messages
@@ -54,13 +61,17 @@ func (s *ShowPipeline) addProducts(ctx context.Context, view *PipelineView) {
 		}
 		for _, stock := range stocks {
 			if stock.State() != domain.SaleOpen {
-				view.Suspended = append(view.Suspended, stock.Product())
+				s.addSuspended(view, stock)
 			}
 		}
 		if readable && len(stocks) > 0 {
 			views, err := s.eyes.Admin.View(ctx, productsOf(stocks))
 			readable = err == nil
 			for _, v := range views {
+				if v.Err != nil {
+					view.GatesUnread++
+					continue
+				}
 				open += v.OpenFlows
 				if !v.OldestOpenAt.IsZero() && (oldest.IsZero() || v.OldestOpenAt.Before(oldest)) {
 					oldest = v.OldestOpenAt
@@ -79,6 +90,18 @@ func (s *ShowPipeline) addProducts(ctx context.Context, view *PipelineView) {
 	if !oldest.IsZero() {
 		seconds := max(0, s.clock.Now().Sub(oldest).Seconds())
 		view.OldestOpenSecond = &seconds
+	}
+}
+
+func (s *ShowPipeline) addSuspended(view *PipelineView, stock domain.Stock) {
+	view.Suspended = append(view.Suspended, stock.Product())
+	at := stock.SuspendedAt()
+	if at.IsZero() {
+		return
+	}
+	closed := ClosedProduct{stock.Product(), max(0, s.clock.Now().Sub(at).Seconds())}
+	if view.LongestClosed == nil || view.LongestClosed.Seconds < closed.Seconds {
+		view.LongestClosed = &closed
 	}
 }
 

@@ -119,6 +119,10 @@ func (v *StockView) addLedger(stock domain.Stock) {
 	terms, sold := stock.Terms(), stock.Sold()
 	v.State, v.Reason, v.Paused, v.Epoch, v.Total = stock.State().String(), stock.Reason(), terms.Paused, stock.Epoch(), stock.Total()
 	v.LimitPerBuyer, v.Confirmed = terms.LimitPerBuyer, &sold
+	v.LastClosedSeconds = stock.LastClosed().Seconds()
+	if at := stock.SuspendedAt(); !at.IsZero() {
+		v.SuspendedAt = &at
+	}
 	if !terms.OpensAt.IsZero() {
 		v.OpensAt = &terms.OpensAt
 	}

@@ -124,18 +124,21 @@ func TestPipelineShowsWhatItCanRead(t *testing.T) {
 		backlog.EXPECT().Backlog(gomock.Any()).Return(port.Backlog{Known: known, Messages: 7})
 		return application.NewShowPipeline(s.eyes, parking, backlog, openIntake(),
 			func() application.LaneStats { return application.LaneStats{Waiting: 1, Batches: 2, Commands: 3} },
-			func() application.SettleStats { return application.SettleStats{Groups: 5, Rows: 6} }, wallClock{}).Show(t.Context())
+			func() application.SettleStats { return application.SettleStats{Groups: 5, Rows: 6} }, s.repair.Stats, 34*time.Second,
+			wallClock{}).Show(t.Context())
 	}
 	inBubble(t, "all", func(t *testing.T) {
 		s := newShop(nil)
 		s.open(t, "p", 10)
-		s.sell("q", 10, domain.SaleSuspended)
+		s.sell("q", 10, domain.SaleOpen)
+		_ = s.Suspend(t.Context(), []string{"q"}, "test", false)
 		s.apply(s.buy(t, "p", "a"), domain.OrderConfirmed, false)
 		time.Sleep(3 * time.Second)
 		s.buy(t, "p", "b")
 		v := pipeline(t, s, true)
 		if *v.OpenFlows != 2 || *v.OldestOpenSecond != 3 || *v.LagMessages != 7 || *v.UntoldOrders != 1 || *v.Parked != 4 ||
-			len(v.Suspended) != 1 || v.LaneWaiting != 1 || v.AppliedRows != 6 {
+			len(v.Suspended) != 1 || v.LongestClosed == nil || *v.LongestClosed != (application.ClosedProduct{Product: "q", Seconds: 3}) ||
+			v.LastRebuilt == nil || v.LastRebuilt.Product != "p" || v.CheckWindow != 34 || v.LaneWaiting != 1 || v.AppliedRows != 6 {
 			t.Errorf("%+v", v)
 		}
 	})

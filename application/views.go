@@ -75,6 +75,9 @@ type StockView struct {
 	Gate          *GateSide   `json:"gate"`
 	Ledger        *LedgerSide `json:"ledger"`
 	Drift         *int64      `json:"drift"` // units that the gate has too much; nil while anything moves
+
+	SuspendedAt       *time.Time `json:"suspendedAt,omitempty"` // since when it is not open
+	LastClosedSeconds float64    `json:"lastClosedSeconds"`     // how long it was not open before it was opened last
 }
 
 // GateSide is the gate's part of a StockView.
@@ -101,12 +104,24 @@ type PipelineView struct {
 	LaneWaiting      int64       `json:"laneWaiting"`
 	Intake           IntakeState `json:"intake"` // of this instance
 	Suspended        []string    `json:"suspended"`
-	Batches          int64       `json:"deductBatches"`
-	BatchedCommands  int64       `json:"deductCommands"`
-	SentBatches      int64       `json:"sentBatches"`
-	SentFlows        int64       `json:"sentFlows"`
-	AppliedGroups    int64       `json:"appliedGroups"`
-	AppliedRows      int64       `json:"appliedRows"`
+
+	LongestClosed *ClosedProduct `json:"longestClosed,omitempty"` // of those
+	LastRebuilt   *ClosedProduct `json:"lastRebuilt,omitempty"`   // by this instance
+	CheckWindow   float64        `json:"checkWindowSeconds"`      // what a rebuild after a loss waits for at most
+	GatesUnread   int64          `json:"gatesUnread"`             // products that openFlows leaves out
+
+	Batches         int64 `json:"deductBatches"`
+	BatchedCommands int64 `json:"deductCommands"`
+	SentBatches     int64 `json:"sentBatches"`
+	SentFlows       int64 `json:"sentFlows"`
+	AppliedGroups   int64 `json:"appliedGroups"`
+	AppliedRows     int64 `json:"appliedRows"`
+}
+
+// ClosedProduct is how long a product is, or was, not open.
+type ClosedProduct struct {
+	Product string  `json:"productId"`
+	Seconds float64 `json:"closedSeconds"`
 }
 
 // Finding is one counter-example of an invariant.

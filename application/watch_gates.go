@@ -2,6 +2,7 @@ package application
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -63,8 +64,7 @@ func (w *WatchGates) round(ctx context.Context) {
 		}
 		w.noteSuspended(stocks, seen)
 		if err := w.page(ctx, stocks); err != nil {
-			w.warn("the gates could not be watched", err)
-			return
+			w.warn("the gates of a page could not be watched", err)
 		}
 		if len(stocks) < w.cfg.PageMax {
 			break
@@ -100,7 +100,7 @@ func (w *WatchGates) page(ctx context.Context, stocks []domain.Stock) error {
 	}
 	for i, s := range odd {
 		if err := w.act(ctx, s, judgements[i]); err != nil {
-			return err
+			w.warn("a gate could not be looked after", err)
 		}
 	}
 	return nil
@@ -148,6 +148,8 @@ func judgeGates(ctx context.Context, catalog port.Catalog, gate port.GateAdmin, 
 
 func (w *WatchGates) act(ctx context.Context, s domain.Stock, j gateJudgement) error {
 	switch j.verdict {
+	case gateUnread:
+		w.warn("a gate could not be watched", errors.New(j.reason))
 	case gateWrong:
 		w.suspects.Suspect(s.Product(), j.reason)
 	case gateUnopened:
@@ -181,6 +183,7 @@ const (
 	gateUnopened             // rebuilt, and its maker did not come to open it
 	gateWrong                // suspend and rebuild
 	ledgerBack               // the ledger went back behind the gate
+	gateUnread               // nothing is known
 )
 
 type gateJudgement struct {
@@ -191,6 +194,8 @@ type gateJudgement struct {
 // judgeGate compares a gate with the stock row of a product that the ledger calls open.
 func judgeGate(s domain.Stock, v port.GateView) gateJudgement {
 	switch {
+	case v.Err != nil:
+		return gateJudgement{gateUnread, s.Product() + ": " + v.Err.Error()}
 	case !v.Loaded:
 		return gateJudgement{gateWrong, "the gate has no record"}
 	case v.VersionTold > s.Version():

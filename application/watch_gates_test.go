@@ -55,6 +55,48 @@ func TestWatchNoticesWhatNobodyAsksFor(t *testing.T) {
 	}
 }
 
+// halfBlind cannot read one product.
+type halfBlind struct {
+	port.GateAdmin
+	blind string
+}
+
+func (h halfBlind) View(ctx context.Context, products []string) ([]port.GateView, error) {
+	views, err := h.GateAdmin.View(ctx, products)
+	for i, p := range products {
+		if p == h.blind {
+			views[i] = port.GateView{Product: p, Err: domain.ErrUnavailable}
+		}
+	}
+	return views, err
+}
+
+func TestAProductWhoseGateIsAwayHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "watched and rebuilt", func(t *testing.T) {
+		s := newShop(nil)
+		for _, p := range []string{"away", "p"} {
+			s.open(t, p, 10)
+			s.store.Forget(p)
+		}
+		gate := halfBlind{s.gate, "away"}
+		cfg := application.DefaultRebuildConfig()
+		cfg.Holder = "me"
+		s.repair = application.NewRebuildStock(s.books, s.books, gate, s.gate, s.drains, s.lease, cfg, quietLog)
+		watch := application.NewWatchGates(s.books, s.books, gate, s.repair, application.DefaultWatchConfig(), quietLog)
+		startRunner(t, s.repair)
+		startRunner(t, watch)
+		s.repair.Suspect("away", "said by a buyer")
+		time.Sleep(15 * time.Second)
+		if s.stock("p").State() != domain.SaleOpen || s.view(t, "p").Shut || s.view(t, "p").Epoch != 2 {
+			t.Errorf("%s, %+v", s.stock("p").State(), s.view(t, "p"))
+		}
+		if s.stock("away").State() != domain.SaleSuspended {
+			t.Errorf("what is away is %s", s.stock("away").State())
+		}
+	})
+}
+
 func TestWatchFinishesWhatADeadInstanceLeft(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "a gate that was rebuilt and not opened", func(t *testing.T) {

@@ -78,8 +78,9 @@ func newStockEyes(catalog port.Catalog, gate port.Gate, admin port.GateAdmin, fl
 }
 
 func newShowPipeline(eyes application.StockEyes, parking port.Parking, backlog port.BacklogReader, intake *application.Intake,
-	lane *application.DeductStock, settle *application.SettleDeductions, clock port.Clock) *application.ShowPipeline {
-	return application.NewShowPipeline(eyes, parking, backlog, intake, lane.Stats, settle.Stats, clock)
+	lane *application.DeductStock, settle *application.SettleDeductions, rebuild *application.RebuildStock, drainer port.Drainer,
+	clock port.Clock) *application.ShowPipeline {
+	return application.NewShowPipeline(eyes, parking, backlog, intake, lane.Stats, settle.Stats, rebuild.Stats, drainer.CheckWindow(), clock)
 }
 
 func newRebuild(epochs port.Epochs, catalog port.Catalog, gate port.GateAdmin, flows port.OpenFlows, drainer port.Drainer,

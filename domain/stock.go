@@ -99,6 +99,10 @@ type StockFields struct {
 	State   SaleState
 	Reason  string // why the product is not open
 	Terms   Terms
+
+	Suspension  int64         // raised when an open product is suspended: two suspensions are never taken for one
+	SuspendedAt time.Time     // since when it is not open, by the ledger's clock; zero while it is
+	LastClosed  time.Duration // how long it was not open before it was opened last
 }
 
 // Stock is the ledger's record of one product.
@@ -144,6 +148,15 @@ func (s Stock) State() SaleState { return s.f.State }
 
 // Reason says why the product is not open.
 func (s Stock) Reason() string { return s.f.Reason }
+
+// Suspension names the suspension that is under way, or the last one.
+func (s Stock) Suspension() int64 { return s.f.Suspension }
+
+// SuspendedAt is since when the product is not open, by the ledger's clock; zero while it is.
+func (s Stock) SuspendedAt() time.Time { return s.f.SuspendedAt }
+
+// LastClosed is how long the product was not open before it was opened last.
+func (s Stock) LastClosed() time.Duration { return s.f.LastClosed }
 
 // Terms are the operator's.
 func (s Stock) Terms() Terms { return s.f.Terms }

@@ -26,7 +26,7 @@ func (s *Store) Create(ctx context.Context, sale domain.Sale, audit port.Audit) 
 		}
 		row = stockRow{Product: sale.Product(), Stock: sale.Total(), Total: sale.Total(), OpenedWith: sale.Total(), Version: 1,
 			State: domain.SaleSuspended, Reason: reasonNew, Paused: terms.Paused, OpensAt: timeOf(terms.OpensAt),
-			ClosesAt: timeOf(terms.ClosesAt), Limit: terms.LimitPerBuyer, Revision: terms.Revision, Created: now, Updated: now}
+			ClosesAt: timeOf(terms.ClosesAt), Limit: terms.LimitPerBuyer, Revision: terms.Revision, SuspendedAt: now, Created: now, Updated: now}
 		if err := tx.Create(&row).Error; err != nil {
 			return err
 		}

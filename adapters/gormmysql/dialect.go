@@ -60,7 +60,7 @@ func mysqlDialect(cfg Config) (dialect, error) {
 	if err != nil {
 		return dialect{}, err
 	}
-	open := func(config *mysqldriver.Config, connections int) func() (*sql.DB, error) {
+	open := func(config *mysqldriver.Config, connections int, idle time.Duration) func() (*sql.DB, error) {
 		return func() (*sql.DB, error) {
 			connector, err := mysqldriver.NewConnector(config)
 			if err != nil {
@@ -69,19 +69,20 @@ func mysqlDialect(cfg Config) (dialect, error) {
 			pool := sql.OpenDB(readCommitted{connector})
 			pool.SetMaxOpenConns(connections)
 			pool.SetMaxIdleConns(connections)
-			pool.SetConnMaxIdleTime(5 * time.Minute)
+			pool.SetConnMaxIdleTime(idle)
 			pool.SetConnMaxLifetime(30 * time.Minute) // so that a moved server is found again
 			return pool, nil
 		}
 	}
 	migrator := service.Clone()
 	migrator.ReadTimeout = 10 * time.Minute // a change of a large table takes its time
+	delete(migrator.Params, waitTimeout)
 	return dialect{
 		dialector: func(pool *sql.DB) gorm.Dialector {
 			return mysql.New(mysql.Config{Conn: pool, SkipInitializeWithVersion: true})
 		},
-		openWriter:   open(service, cfg.PoolMax),
-		openMigrator: open(migrator, 4),
+		openWriter:   open(service, cfg.PoolMax, cfg.IdleMax/2),
+		openMigrator: open(migrator, 4, 5*time.Minute),
 		migrations:   func() (fs.FS, error) { return fs.Sub(migrations.FS, "mysql") },
 		goose:        goose.DialectMySQL,
 		locker: func() (goose.ProviderOption, error) {
@@ -115,8 +116,13 @@ func mysqlConfig(cfg Config) (*mysqldriver.Config, error) {
 	c.Params["time_zone"] = "'+00:00'"
 	c.Params["sql_mode"] = "'STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE,NO_ENGINE_SUBSTITUTION'"
 	c.Params["innodb_lock_wait_timeout"] = strconv.Itoa(max(1, int(cfg.LockWait.Seconds())))
+	// A process that is frozen or cut off in the middle of a transaction keeps its locks, that of a stock row among
+	// them, until the server ends its session: by itself that takes hours.
+	c.Params[waitTimeout] = strconv.Itoa(max(1, int(cfg.IdleMax.Seconds())))
 	return c, nil
 }
+
+const waitTimeout = "wait_timeout"
 
 // readCommitted sets the isolation of every new connection. The variable has one name in MySQL and another
 // in MariaDB before 11.1, so it cannot stand in a DSN for both; the statement is the same.

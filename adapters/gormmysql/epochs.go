@@ -25,8 +25,9 @@ func (s *Store) Suspend(ctx context.Context, products []string, reason string, d
 	slices.Sort(products)
 	return s.inTx(ctx, func(tx *gorm.DB) error {
 		for chunk := range slices.Chunk(products, idsMax) {
-			err := tx.Exec("UPDATE product_stock SET state = ?, reason = ?, updated_at = ? WHERE product_id IN ? AND state IN ?",
-				to, text(reason, reasonMax), s.dialect.now(), chunk, statesOf(from)).Error
+			err := tx.Exec("UPDATE product_stock SET state = ?, reason = ?, suspension = suspension + 1, "+
+				"suspended_at = COALESCE(suspended_at, ?), updated_at = ? WHERE product_id IN ? AND state IN ?",
+				to, text(reason, reasonMax), s.dialect.now(), s.dialect.now(), chunk, statesOf(from)).Error
 			if err != nil {
 				return err
 			}
@@ -55,13 +56,13 @@ func (s *Store) Suspended(ctx context.Context) ([]domain.Stock, error) {
 }
 
 // TakeAttempt is port.Epochs'.
-func (s *Store) TakeAttempt(ctx context.Context, product, holder string, under int64, lease time.Duration) (domain.Stock, bool, error) {
+func (s *Store) TakeAttempt(ctx context.Context, product, holder string, suspension int64, lease time.Duration) (domain.Stock, bool, error) {
 	var row stockRow
 	var taken bool
 	err := s.inTx(ctx, func(tx *gorm.DB) error {
 		done := tx.Exec("UPDATE product_stock SET epoch = epoch + 1, lease_holder = ?, lease_until = ?, updated_at = ? "+
-			"WHERE product_id = ? AND epoch = ? AND state = ? AND (lease_holder IN ? OR lease_until IS NULL OR lease_until <= ?)",
-			holder, s.dialect.after(lease), s.dialect.now(), product, under, domain.SaleSuspended, []string{"", holder}, s.dialect.now())
+			"WHERE product_id = ? AND suspension = ? AND state = ? AND (lease_holder IN ? OR lease_until IS NULL OR lease_until <= ?)",
+			holder, s.dialect.after(lease), s.dialect.now(), product, suspension, domain.SaleSuspended, []string{"", holder}, s.dialect.now())
 		if done.Error != nil {
 			return done.Error
 		}
@@ -74,6 +75,19 @@ func (s *Store) TakeAttempt(ctx context.Context, product, holder string, under i
 	}
 	stock, err := row.stock()
 	return stock, taken && err == nil, err
+}
+
+// KeepAttempt is port.Epochs'.
+func (s *Store) KeepAttempt(ctx context.Context, product, holder string, epoch int64, lease time.Duration) (bool, error) {
+	var kept bool
+	err := s.inTx(ctx, func(tx *gorm.DB) error {
+		done := tx.Exec("UPDATE product_stock SET lease_until = ?, updated_at = ? "+
+			"WHERE product_id = ? AND epoch = ? AND state = ? AND lease_holder = ?",
+			s.dialect.after(lease), s.dialect.now(), product, epoch, domain.SaleSuspended, holder)
+		kept = done.RowsAffected == 1
+		return done.Error
+	})
+	return kept && err == nil, err
 }
 
 // Rows is port.Epochs'.
@@ -169,7 +183,12 @@ func (l lockedStock) Untold(limit int) ([]domain.Order, error) {
 func (l lockedStock) MarkTold(orders []domain.Order) error { return translate(markTold(l.tx, orders)) }
 
 func (l lockedStock) Reopen() error {
+	now, err := l.store.now(l.tx)
+	if err != nil {
+		return translate(err)
+	}
+	closed := max(0, now.at.Sub(l.stock.SuspendedAt()))
 	return translate(l.tx.Exec("UPDATE product_stock SET state = ?, reason = '', lease_holder = '', lease_until = NULL, "+
-		"version = version + 1, updated_at = ? WHERE product_id = ?",
-		domain.SaleOpen, l.store.dialect.now(), l.stock.Product()).Error)
+		"suspended_at = NULL, closed_ms = ?, version = version + 1, updated_at = ? WHERE product_id = ?",
+		domain.SaleOpen, closed.Milliseconds(), now, l.stock.Product()).Error)
 }

@@ -105,6 +105,24 @@ func TestALockWaitTimeoutLeavesNothingHalfWritten(t *testing.T) {
 	sold(t, s, "p", 1)
 }
 
+// An instance that is frozen, or whose machine is gone, says nothing and closes nothing.
+func TestTheLocksOfASilentInstanceAreFreed(t *testing.T) {
+	t.Parallel()
+	dsn := harness.MySQLDatabase(t)
+	silent := opened(t, Config{Dialect: DialectMySQL, DSN: dsn, IdleMax: time.Second})
+	sell(t, silent, "p", 10)
+	holder := silent.writer.Begin()
+	if _, err := lockStock(holder, "p"); err != nil {
+		t.Fatal(err)
+	}
+	other := opened(t, Config{Dialect: DialectMySQL, DSN: dsn})
+	apply(t, other, port.Applied, single(t, "p", "u", 1, 1))
+	sold(t, other, "p", 1)
+	if err := holder.Commit().Error; err == nil {
+		t.Error("its transaction went on")
+	}
+}
+
 func TestAConnectionKilledBetweenTwoStatementsIsAnotherTry(t *testing.T) {
 	t.Parallel()
 	s := mysqlStore(t)

@@ -2,6 +2,7 @@ package gormmysql
 
 import (
 	"fmt"
+	"time"
 
 	"seckill/domain"
 )
@@ -30,6 +31,9 @@ type stockRow struct {
 	Revision    int64            `gorm:"column:terms_revision"`
 	LeaseHolder string           `gorm:"column:lease_holder"`
 	LeaseUntil  utcTime          `gorm:"column:lease_until"`
+	Suspension  int64            `gorm:"column:suspension"`
+	SuspendedAt utcTime          `gorm:"column:suspended_at"`
+	ClosedMs    int64            `gorm:"column:closed_ms"`
 	Created     utcTime          `gorm:"column:created_at"`
 	Updated     utcTime          `gorm:"column:updated_at"`
 }
@@ -40,7 +44,8 @@ func (r stockRow) stock() (domain.Stock, error) {
 	s, err := domain.NewStock(domain.StockFields{Product: r.Product, Total: r.Total, Stock: r.Stock,
 		Version: r.Version, Epoch: r.Epoch, State: r.State, Reason: r.Reason,
 		Terms: domain.Terms{OpensAt: r.OpensAt.at, ClosesAt: r.ClosesAt.at, LimitPerBuyer: r.Limit,
-			Paused: r.Paused, Revision: r.Revision}})
+			Paused: r.Paused, Revision: r.Revision},
+		Suspension: r.Suspension, SuspendedAt: r.SuspendedAt.at, LastClosed: time.Duration(r.ClosedMs) * time.Millisecond})
 	if err != nil {
 		return s, damaged("stock", r.Product, err)
 	}

@@ -56,6 +56,7 @@ type Config struct {
 	ReadTimeout  time.Duration // for one answer of the server; 0 means 30 s
 	WriteTimeout time.Duration // 0 means 30 s
 	LockWait     time.Duration // MySQL: whole seconds to wait for a row's lock; 0 means 5 s
+	IdleMax      time.Duration // MySQL: whole seconds after which the server ends a session that says nothing; 0 means 60 s
 }
 
 func (c Config) withDefaults() Config {
@@ -66,7 +67,8 @@ func (c Config) withDefaults() Config {
 		value *time.Duration
 		usual time.Duration
 	}{{&c.DialTimeout, 5 * time.Second}, {&c.ReadTimeout, 30 * time.Second},
-		{&c.WriteTimeout, 30 * time.Second}, {&c.LockWait, 5 * time.Second}} {
+		{&c.WriteTimeout, 30 * time.Second}, {&c.LockWait, 5 * time.Second},
+		{&c.IdleMax, time.Minute}} {
 		if *d.value <= 0 {
 			*d.value = d.usual
 		}

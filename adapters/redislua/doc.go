@@ -32,7 +32,7 @@
 // tombstone from the same step: between the gate's "no" and the row that says rejected nobody can buy
 // under the key. (Found by test/simulation, when the row came first.)
 //
-// An adoption whose key already holds another quantity waits: the flow's own message decides
+// An adoption whose key already holds another quantity is a conflict: the flow's own message decides
 // the row, and rejecting the key would take the order from a buyer who was told "accepted".
 //
 // # Memory

@@ -96,8 +96,8 @@ func adoptReply(key domain.Key, field string, epoch int64) (port.AdoptReply, dom
 		return port.AdoptReply{Outcome: port.AdoptNoRoom}, domain.Flow{}
 	case "T":
 		return port.AdoptReply{Outcome: port.AdoptRefused}, domain.Flow{}
-	case "W":
-		return port.AdoptReply{Outcome: port.AdoptWait}, domain.Flow{}
+	case "Q":
+		return port.AdoptReply{Outcome: port.AdoptConflict}, domain.Flow{}
 	}
 	return port.AdoptReply{}, domain.Flow{}
 }

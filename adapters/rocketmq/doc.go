@@ -62,8 +62,9 @@
 //
 // Drain leaves one half unanswered on every broker, waits for its check-back, gives answers that
 // are under way their time, then sends a barrier through every queue and waits for each. The
-// halves belong to the transactional group; a question that went to an instance which died of it
-// counts as answered by unknown, and the broker asks again an interval later. The barriers are
+// halves belong to the transactional group. The listener leaves the first check-back of a barrier half open and
+// answers the second: a question that went to an instance which died of it has then been asked again, of
+// another one, since the broker puts a half that was left open behind the others in their order. The barriers are
 // sent by a plain producer of another group, since a broker would ask any member of the first
 // one.
 package rocketmq

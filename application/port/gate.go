@@ -78,11 +78,12 @@ type AdoptOutcome uint8
 
 // The outcomes.
 const (
-	AdoptUnknown AdoptOutcome = iota // ask again
-	AdoptWait                        // shut, not loaded or rewound, or the key holds another quantity: ask again later
-	AdoptHeld                        // the flow has its units, now or before
-	AdoptNoRoom                      // too few units left: the row must be rejected
-	AdoptRefused                     // tombstone or released, also by this call: the row must be rejected
+	AdoptUnknown  AdoptOutcome = iota // ask again
+	AdoptWait                         // shut, not loaded or rewound: ask again later
+	AdoptHeld                         // the flow has its units, now or before
+	AdoptNoRoom                       // too few units left: the row must be rejected
+	AdoptRefused                      // tombstone or released, also by this call: the row must be rejected
+	AdoptConflict                     // the key holds another quantity, whose own message decides the row
 )
 
 // AdoptReply answers one adoption. Epoch is the epoch of the gate that holds the units.

@@ -127,24 +127,28 @@ type LockedStock interface {
 	// MarkTold is Outbox.MarkTold inside the transaction.
 	MarkTold(orders []domain.Order) error
 
-	// Reopen marks the product open, frees the rebuild lease and raises the version, in this
+	// Reopen marks the product open, notes how long it was not, frees the rebuild lease and raises the version, in this
 	// transaction: whoever waits for the lock, or read the row before, reads it again.
 	Reopen() error
 }
 
 // Epochs is the ledger's part of suspend, drain, rebuild and reopen.
 type Epochs interface {
-	// Suspend suspends open products, with the reason; others stay as they are. damaged marks them as
+	// Suspend suspends open products, with the reason, under a number of their own; others stay as they are. damaged marks them as
 	// waiting for an operator instead, suspended ones too, so that no rebuild goes on.
 	Suspend(ctx context.Context, products []string, reason string, damaged bool) error
 
 	// Suspended lists every product that is not open.
 	Suspended(ctx context.Context) ([]domain.Stock, error)
 
-	// TakeAttempt raises the epoch of a suspended product from under by one and takes its rebuild lease
-	// for holder, if it is free, run out (by the database's clock) or holder's already. taken is false,
-	// and nothing changes, when another holds it, the product is not suspended or is not at that epoch.
-	TakeAttempt(ctx context.Context, product, holder string, under int64, lease time.Duration) (stock domain.Stock, taken bool, err error)
+	// TakeAttempt raises the epoch of a suspended product by one and takes its rebuild lease for holder, if
+	// it is free, run out (by the database's clock) or holder's already. taken is false, and nothing
+	// changes, when another holds it, the product is not suspended or its suspension is another one.
+	TakeAttempt(ctx context.Context, product, holder string, suspension int64, lease time.Duration) (stock domain.Stock, taken bool, err error)
+
+	// KeepAttempt makes the rebuild lease of an attempt last for lease from now, if the attempt is still the newest
+	// one, holder's, and its product suspended.
+	KeepAttempt(ctx context.Context, product, holder string, epoch int64, lease time.Duration) (bool, error)
 
 	// Rows is LockedStock.Rows without the lock.
 	Rows(ctx context.Context, product string, after RowCursor, limit int) ([]domain.Order, RowCursor, error)

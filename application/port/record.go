@@ -18,13 +18,14 @@ const (
 	ParkUnknownProduct ParkReason = "unknown-product" // the database has no such product
 	ParkUnknownKind    ParkReason = "unknown-kind"    // a kind that this version cannot apply
 	ParkNotOpen        ParkReason = "not-open"        // plain form while suspended: replayed by itself
+	ParkConflict       ParkReason = "conflict"        // its token stands for another quantity
 	ParkPoison         ParkReason = "poison"          // the database refuses it
 	ParkDeadLetter     ParkReason = "dead-letter"     // the broker gave up delivering it
 	ParkDiscardedHalf  ParkReason = "discarded-half"  // the broker gave up asking what became of it
 )
 
 // ParkReasons are all of them.
-var ParkReasons = []ParkReason{ParkMalformed, ParkUnknownProduct, ParkUnknownKind, ParkNotOpen, ParkPoison, ParkDeadLetter, ParkDiscardedHalf}
+var ParkReasons = []ParkReason{ParkMalformed, ParkUnknownProduct, ParkUnknownKind, ParkNotOpen, ParkConflict, ParkPoison, ParkDeadLetter, ParkDiscardedHalf}
 
 // ParkedBodyMax is the most bytes of a message that are kept, more than any message of ours
 // has: a copy that long may be cut, and nothing can be replayed from it.

@@ -15,6 +15,9 @@ CREATE TABLE IF NOT EXISTS product_stock (
   terms_revision INTEGER NOT NULL,
   lease_holder TEXT NOT NULL,
   lease_until TEXT NULL,
+  suspension INTEGER NOT NULL, -- raised when the product is suspended
+  suspended_at TEXT NULL, -- while it is not open
+  closed_ms INTEGER NOT NULL, -- how long it was not open, the last time
   created_at TEXT NOT NULL,
   updated_at TEXT NOT NULL,
   PRIMARY KEY (product_id),

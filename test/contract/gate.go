@@ -528,7 +528,7 @@ func gateAdopts(w *gateWorld) {
 	if f := w.flow("u1", "t"); f.State() != domain.FlowDeducted || f.From() != 5 || f.To() != 2 || f.Attempt() != "ad" {
 		w.Fatalf("flow %+v", f)
 	}
-	expect(adoptOf(w, "u1", "t", 1), port.AdoptWait) // another quantity: its own message decides
+	expect(adoptOf(w, "u1", "t", 1), port.AdoptConflict) // another quantity: its own message decides
 	expect(adoptOf(w, "u2", "t", 3), port.AdoptNoRoom)
 	w.tell(w.fate("u1", "t", 3, domain.OrderConfirmed, true, 2))
 	expect(adoptOf(w, "u1", "t", 3), port.AdoptHeld)

@@ -110,7 +110,7 @@ func gateWithdrawal(w *gateWorld) {
 	expect("k1", 6, port.AdoptNoRoom, 5)
 	expect("k1", 3, port.AdoptHeld, 2) // a refusal wrote nothing
 	expect("k1", 3, port.AdoptHeld, 2)
-	expect("k1", 2, port.AdoptWait, 2)
+	expect("k1", 2, port.AdoptConflict, 2)
 	expect("k2", 3, port.AdoptNoRoom, 2)
 	page, err := w.gate.Page(w.Context(), w.product, 0, 10)
 	if err != nil || len(page) != 1 || page[0].Key() != w.key(operatorsUser, "k1") || page[0].Quantity() != 3 || page[0].Action() != domain.ActionChange {

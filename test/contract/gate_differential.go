@@ -41,7 +41,7 @@ type differentialWorld struct {
 var differentialOutcomes = []string{
 	"deduct rewound", "deduct not loaded", "deduct repeat", "deduct conflict", "deduct refused", "deduct not ready",
 	"deduct closed", "deduct limit", "deduct not enough", "deduct accepted",
-	"adopt wait", "adopt held", "adopt no room", "adopt refused",
+	"adopt wait", "adopt held", "adopt no room", "adopt refused", "adopt conflict",
 	"tell not now", "tell done", "tell suspect", "tell added done", "tell added suspect",
 	"check readable", "check unreadable", "page", "page empty", "view rewound", "view sound",
 	"prepare done", "prepare refused", "write-back done", "write-back refused", "rebuild done", "rebuild refused",
@@ -235,7 +235,7 @@ func (d *differential) adopt(product string) {
 			items[i].Attempt = ""
 		}
 	}
-	names := [...]string{"unknown", "wait", "held", "no room", "refused"}
+	names := [...]string{"unknown", "wait", "held", "no room", "refused", "conflict"}
 	var replies []port.AdoptReply
 	d.ask(fmt.Sprintf("adopt %v", items), func(g GatePorts) string {
 		replies = g.Adopt(d.Context(), d.now, items)

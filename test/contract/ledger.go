@@ -94,7 +94,7 @@ func (c *ledgerCase) open(product string, total int64) domain.Stock {
 // reopen takes an attempt and opens the product at its epoch.
 func (c *ledgerCase) reopen(product string) domain.Stock {
 	c.Helper()
-	stock, taken, err := c.TakeAttempt(c.ctx(), product, "tester", c.stock(product).Epoch(), time.Minute)
+	stock, taken, err := c.TakeAttempt(c.ctx(), product, "tester", c.stock(product).Suspension(), time.Minute)
 	c.ok(err, "take attempt")
 	wantEqual(c, taken, true, "attempt taken")
 	reopened, err := c.Locked(c.ctx(), product, stock.Epoch(), port.LockedStock.Reopen)

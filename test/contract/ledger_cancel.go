@@ -271,7 +271,7 @@ func cancelUnderLock(c *ledgerCase) {
 		}
 		c.apply(items...)
 		c.ok(c.Suspend(c.ctx(), []string{"p"}, "test", false), "suspend")
-		stock, taken, err := c.TakeAttempt(c.ctx(), "p", "tester", c.stock("p").Epoch(), time.Minute)
+		stock, taken, err := c.TakeAttempt(c.ctx(), "p", "tester", c.stock("p").Suspension(), time.Minute)
 		c.ok(err, "take attempt")
 		wantEqual(c, taken, true, "taken")
 

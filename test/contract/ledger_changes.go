@@ -319,7 +319,7 @@ func changesLocked(c *ledgerCase) {
 	c.ok(c.Suspend(c.ctx(), []string{"p"}, "test", false), "suspend")
 	c.add("p", "meanwhile", 2)
 	wantEqual(c, c.apply(c.withdrawal("p", "taken", 3, 2)).Replies[0].Outcome, port.Applied, "a withdrawal of the drain")
-	stock, taken, err := c.TakeAttempt(c.ctx(), "p", "tester", c.stock("p").Epoch(), time.Minute)
+	stock, taken, err := c.TakeAttempt(c.ctx(), "p", "tester", c.stock("p").Suspension(), time.Minute)
 	c.ok(err, "take attempt")
 	wantEqual(c, taken, true, "taken")
 	done, err := c.Locked(c.ctx(), "p", stock.Epoch(), func(l port.LockedStock) error {

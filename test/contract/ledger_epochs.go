@@ -15,6 +15,8 @@ var epochCases = []ledgerTest{
 	{"pausing raises the revision where it differs", catalogPause},
 	{"suspend touches open products alone", epochsSuspend},
 	{"one rebuilder has the lease", epochsLease},
+	{"a lease is renewed by its newest attempt alone", epochsKeep},
+	{"each suspension has a number and a length", epochsSuspension},
 	{"reopening raises the version and needs the epoch", epochsReopen},
 	{"a late message finds what was reopened under the lock open", epochsReopenLate},
 	{"the lock needs the epoch and a suspended product", epochsLocked},
@@ -104,30 +106,30 @@ func epochsSuspend(c *ledgerCase) {
 		names = append(names, s.Product())
 	}
 	wantEqual(c, slices.Equal(names, []string{"a", "b", "new"}), true, "all that are not open")
-	_, taken, err := c.TakeAttempt(c.ctx(), "b", "x", c.stock("b").Epoch(), time.Minute)
+	_, taken, err := c.TakeAttempt(c.ctx(), "b", "x", c.stock("b").Suspension(), time.Minute)
 	c.ok(err, "take attempt")
 	wantEqual(c, taken, false, "an attempt at a damaged product")
 }
 
 func epochsLease(c *ledgerCase) {
 	c.sale("p", 1)
-	first, taken, err := c.TakeAttempt(c.ctx(), "p", "one", 0, time.Minute)
+	first, taken, err := c.TakeAttempt(c.ctx(), "p", "one", c.stock("p").Suspension(), time.Minute)
 	c.ok(err, "take attempt")
 	wantEqual(c, taken, true, "the first")
 	wantEqual(c, first.Epoch(), 1, "epoch")
-	_, taken, err = c.TakeAttempt(c.ctx(), "p", "two", 1, time.Minute)
+	_, taken, err = c.TakeAttempt(c.ctx(), "p", "two", c.stock("p").Suspension(), time.Minute)
 	c.ok(err, "take attempt")
 	wantEqual(c, taken, false, "the second while the first holds it")
 	wantEqual(c, c.stock("p").Epoch(), 1, "epoch")
-	stale, taken, err := c.TakeAttempt(c.ctx(), "p", "one", 0, time.Minute)
+	stale, taken, err := c.TakeAttempt(c.ctx(), "p", "one", c.stock("p").Suspension()-1, time.Minute)
 	c.ok(err, "take attempt")
-	wantEqual(c, taken, false, "from an epoch that is over")
+	wantEqual(c, taken, false, "for a suspension that is over")
 	wantEqual(c, stale.Epoch(), 1, "epoch")
-	again, taken, err := c.TakeAttempt(c.ctx(), "p", "one", 1, -time.Second) // run out at once
+	again, taken, err := c.TakeAttempt(c.ctx(), "p", "one", c.stock("p").Suspension(), -time.Second) // run out at once
 	c.ok(err, "take attempt")
 	wantEqual(c, taken, true, "the first again")
 	wantEqual(c, again.Epoch(), 2, "epoch")
-	overtaken, taken, err := c.TakeAttempt(c.ctx(), "p", "two", 2, time.Minute)
+	overtaken, taken, err := c.TakeAttempt(c.ctx(), "p", "two", c.stock("p").Suspension(), time.Minute)
 	c.ok(err, "take attempt")
 	wantEqual(c, taken, true, "the second once the lease has run out")
 	wantEqual(c, overtaken.Epoch(), 3, "epoch")
@@ -135,21 +137,63 @@ func epochsLease(c *ledgerCase) {
 	reopened, err := c.Locked(c.ctx(), "p", 3, port.LockedStock.Reopen)
 	c.ok(err, "reopen")
 	wantEqual(c, reopened, true, "reopened")
-	_, taken, err = c.TakeAttempt(c.ctx(), "p", "two", 3, time.Minute)
+	_, taken, err = c.TakeAttempt(c.ctx(), "p", "two", c.stock("p").Suspension(), time.Minute)
 	c.ok(err, "take attempt")
 	wantEqual(c, taken, false, "an attempt at an open product")
 	c.ok(c.Suspend(c.ctx(), []string{"p"}, "again", false), "suspend")
-	_, taken, err = c.TakeAttempt(c.ctx(), "p", "one", 3, time.Minute)
+	_, taken, err = c.TakeAttempt(c.ctx(), "p", "one", c.stock("p").Suspension(), time.Minute)
 	c.ok(err, "take attempt")
 	wantEqual(c, taken, true, "the reopening freed the lease")
-	_, taken, err = c.TakeAttempt(c.ctx(), "nowhere", "one", 0, time.Minute)
+	_, taken, err = c.TakeAttempt(c.ctx(), "nowhere", "one", c.stock("nowhere").Suspension(), time.Minute)
 	c.ok(err, "take attempt")
 	wantEqual(c, taken, false, "an attempt at nothing")
 }
 
+func epochsKeep(c *ledgerCase) {
+	c.sale("p", 1)
+	stock, _, err := c.TakeAttempt(c.ctx(), "p", "one", c.stock("p").Suspension(), -time.Second)
+	c.ok(err, "take attempt")
+	keep := func(holder string, epoch int64, want bool) {
+		c.Helper()
+		kept, err := c.KeepAttempt(c.ctx(), "p", holder, epoch, time.Minute)
+		c.ok(err, "keep attempt")
+		wantEqual(c, kept, want, "kept")
+	}
+	keep("two", stock.Epoch(), false)
+	keep("one", stock.Epoch()-1, false)
+	keep("one", stock.Epoch(), true)
+	_, taken, err := c.TakeAttempt(c.ctx(), "p", "two", c.stock("p").Suspension(), time.Minute)
+	c.ok(err, "take attempt")
+	wantEqual(c, taken, false, "taken while the lease was renewed")
+	reopened, err := c.Locked(c.ctx(), "p", stock.Epoch(), port.LockedStock.Reopen)
+	c.ok(err, "reopen")
+	wantEqual(c, reopened, true, "reopened")
+	keep("one", stock.Epoch(), false)
+}
+
+func epochsSuspension(c *ledgerCase) {
+	wantEqual(c, c.sale("p", 10).SuspendedAt().IsZero(), false, "a new product is closed")
+	c.reopen("p")
+	open := c.stock("p")
+	wantEqual(c, open.SuspendedAt().IsZero(), true, "closed while it is open")
+	c.ok(c.Suspend(c.ctx(), []string{"p"}, "test", false), "suspend")
+	first := c.stock("p")
+	wantEqual(c, first.Suspension(), open.Suspension()+1, "suspension")
+	time.Sleep(5 * time.Millisecond) // of the database's clock
+	c.ok(c.Suspend(c.ctx(), []string{"p"}, "again", false), "suspend again")
+	wantEqual(c, c.stock("p"), first, "a suspension that found one under way")
+	c.reopen("p")
+	again := c.stock("p")
+	wantEqual(c, again.LastClosed() >= 4*time.Millisecond && again.LastClosed() < time.Minute, true, "closed for "+again.LastClosed().String())
+	wantEqual(c, again.Suspension(), first.Suspension(), "suspension")
+	wantEqual(c, again.SuspendedAt().IsZero(), true, "closed while it is open")
+	c.ok(c.Suspend(c.ctx(), []string{"p"}, "test", false), "suspend")
+	wantEqual(c, c.stock("p").Suspension(), first.Suspension()+1, "another suspension")
+}
+
 func epochsReopen(c *ledgerCase) {
 	created := c.sale("p", 10)
-	stock, _, err := c.TakeAttempt(c.ctx(), "p", "one", 0, time.Minute)
+	stock, _, err := c.TakeAttempt(c.ctx(), "p", "one", c.stock("p").Suspension(), time.Minute)
 	c.ok(err, "take attempt")
 	reopened, err := c.Locked(c.ctx(), "p", stock.Epoch()-1, port.LockedStock.Reopen)
 	c.ok(err, "reopen by another epoch")
@@ -172,7 +216,7 @@ func epochsReopen(c *ledgerCase) {
 func epochsReopenLate(c *ledgerCase) {
 	c.open("p", 10)
 	c.ok(c.Suspend(c.ctx(), []string{"p"}, "test", false), "suspend")
-	stock, _, err := c.TakeAttempt(c.ctx(), "p", "one", 1, time.Minute)
+	stock, _, err := c.TakeAttempt(c.ctx(), "p", "one", c.stock("p").Suspension(), time.Minute)
 	c.ok(err, "take attempt")
 	late := make(chan port.ApplyOutcome, 1)
 	done, err := c.Locked(c.ctx(), "p", stock.Epoch(), func(l port.LockedStock) error {

@@ -166,9 +166,9 @@ type attempt struct {
 }
 
 // TakeAttempt implements port.Epochs.
-func (d desk) TakeAttempt(ctx context.Context, product, holder string, under int64, lease time.Duration) (domain.Stock, bool, error) {
-	a, err := ask(ctx, d, "take-attempt", true, fmt.Sprint(product, " ", holder, under), func(ctx context.Context) (a attempt, err error) {
-		a.stock, a.taken, err = d.w.ledger.TakeAttempt(ctx, product, holder, under, lease)
+func (d desk) TakeAttempt(ctx context.Context, product, holder string, suspension int64, lease time.Duration) (domain.Stock, bool, error) {
+	a, err := ask(ctx, d, "take-attempt", true, fmt.Sprint(product, holder, suspension), func(ctx context.Context) (a attempt, err error) {
+		a.stock, a.taken, err = d.w.ledger.TakeAttempt(ctx, product, holder, suspension, lease)
 		return a, err
 	})
 	return a.stock, a.taken, err
@@ -210,6 +210,13 @@ func (d desk) Locked(ctx context.Context, product string, epoch int64, do func(p
 		return false, errLost
 	}
 	return done, err
+}
+
+// KeepAttempt implements port.Epochs.
+func (d desk) KeepAttempt(ctx context.Context, product, holder string, epoch int64, lease time.Duration) (bool, error) {
+	return ask(ctx, d, "keep-attempt", true, fmt.Sprint(product, holder, epoch), func(ctx context.Context) (bool, error) {
+		return d.w.ledger.KeepAttempt(ctx, product, holder, epoch, lease)
+	})
 }
 
 // Park implements port.Parking.

@@ -4,7 +4,7 @@
 -- ARGV  6 now in milliseconds · then per item: user, token, quantity, attempt ("" where the message names none),
 --       what becomes of a key without flow and units: "" nothing, T a tombstone, R a tombstone in any case
 -- Reply head, then per item, if the state is O: H+flow held, N no room, T released or refused,
---       W the key holds another quantity: its own message decides
+--       Q the key holds another quantity: its own message decides
 -- Error INVALID quantity or time: no item of the call was carried out.
 local now = ARGV[6]
 if not whole(now) then return redis.error_reply('INVALID time') end
@@ -24,7 +24,7 @@ local function decide(key, user, token, quantity, attempt, otherwise)
   if packed then
     local letter, taken = string.match(packed, '^(%a)|(%d+)|')
     if letter ~= 'D' and letter ~= 'S' then return 'T' end
-    if taken ~= quantity then return 'W' end
+    if taken ~= quantity then return 'Q' end
     return 'H' .. packed
   end
   if otherwise == 'R' then

@@ -367,6 +367,21 @@ func (m *MockEpochs) EXPECT() *MockEpochsMockRecorder {
 	return m.recorder
 }
 
+// KeepAttempt mocks base method.
+func (m *MockEpochs) KeepAttempt(ctx context.Context, product, holder string, epoch int64, lease time.Duration) (bool, error) {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "KeepAttempt", ctx, product, holder, epoch, lease)
+	ret0, _ := ret[0].(bool)
+	ret1, _ := ret[1].(error)
+	return ret0, ret1
+}
+
+// KeepAttempt indicates an expected call of KeepAttempt.
+func (mr *MockEpochsMockRecorder) KeepAttempt(ctx, product, holder, epoch, lease interface{}) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "KeepAttempt", reflect.TypeOf((*MockEpochs)(nil).KeepAttempt), ctx, product, holder, epoch, lease)
+}
+
 // Locked mocks base method.
 func (m *MockEpochs) Locked(ctx context.Context, product string, epoch int64, do func(port.LockedStock) error) (bool, error) {
 	m.ctrl.T.Helper()
@@ -428,9 +443,9 @@ func (mr *MockEpochsMockRecorder) Suspended(ctx interface{}) *gomock.Call {
 }
 
 // TakeAttempt mocks base method.
-func (m *MockEpochs) TakeAttempt(ctx context.Context, product, holder string, under int64, lease time.Duration) (domain.Stock, bool, error) {
+func (m *MockEpochs) TakeAttempt(ctx context.Context, product, holder string, suspension int64, lease time.Duration) (domain.Stock, bool, error) {
 	m.ctrl.T.Helper()
-	ret := m.ctrl.Call(m, "TakeAttempt", ctx, product, holder, under, lease)
+	ret := m.ctrl.Call(m, "TakeAttempt", ctx, product, holder, suspension, lease)
 	ret0, _ := ret[0].(domain.Stock)
 	ret1, _ := ret[1].(bool)
 	ret2, _ := ret[2].(error)
@@ -438,7 +453,7 @@ func (m *MockEpochs) TakeAttempt(ctx context.Context, product, holder string, un
 }
 
 // TakeAttempt indicates an expected call of TakeAttempt.
-func (mr *MockEpochsMockRecorder) TakeAttempt(ctx, product, holder, under, lease interface{}) *gomock.Call {
+func (mr *MockEpochsMockRecorder) TakeAttempt(ctx, product, holder, suspension, lease interface{}) *gomock.Call {
 	mr.mock.ctrl.T.Helper()
-	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "TakeAttempt", reflect.TypeOf((*MockEpochs)(nil).TakeAttempt), ctx, product, holder, under, lease)
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "TakeAttempt", reflect.TypeOf((*MockEpochs)(nil).TakeAttempt), ctx, product, holder, suspension, lease)
 }

@@ -227,7 +227,7 @@ func (g *Gate) Adopt(_ context.Context, now time.Time, items []port.AdoptItem) [
 				replies[i].Outcome = port.AdoptRefused
 				continue
 			case known && f.Quantity != item.Quantity:
-				replies[i].Outcome = port.AdoptWait
+				replies[i].Outcome = port.AdoptConflict
 				continue
 			case !known && item.Otherwise == port.RefuseAlone:
 				replies[i].Outcome = port.AdoptRefused

@@ -22,7 +22,7 @@ func (l *Ledger) Create(ctx context.Context, sale domain.Sale, _ port.Audit) (do
 		return s.stock(), false, nil
 	}
 	s := &stockRow{lock: make(chan struct{}, 1), opened: sale.Total(), f: domain.StockFields{Product: sale.Product(), Total: sale.Total(), Stock: sale.Total(),
-		Version: 1, State: domain.SaleSuspended, Reason: "new", Terms: sale.Terms()}}
+		Version: 1, State: domain.SaleSuspended, Reason: "new", Terms: sale.Terms(), SuspendedAt: time.Now()}}
 	l.stocks[sale.Product()] = s
 	return s.stock(), true, nil
 }
@@ -87,9 +87,9 @@ func (l *Ledger) Suspend(ctx context.Context, products []string, reason string, 
 		err := l.change(ctx, p, func(s *stockRow) {
 			switch {
 			case damaged && s.f.State != domain.SaleDamaged:
-				s.f.State, s.f.Reason = domain.SaleDamaged, reason
+				s.suspend(domain.SaleDamaged, reason)
 			case !damaged && s.f.State == domain.SaleOpen:
-				s.f.State, s.f.Reason = domain.SaleSuspended, reason
+				s.suspend(domain.SaleSuspended, reason)
 			}
 		})
 		if err != nil {
@@ -99,22 +99,40 @@ func (l *Ledger) Suspend(ctx context.Context, products []string, reason string, 
 	return nil
 }
 
+func (s *stockRow) suspend(to domain.SaleState, reason string) {
+	s.f.State, s.f.Reason = to, reason
+	s.f.Suspension++
+	if s.f.SuspendedAt.IsZero() {
+		s.f.SuspendedAt = time.Now()
+	}
+}
+
 // Suspended implements port.Epochs.
 func (l *Ledger) Suspended(ctx context.Context) ([]domain.Stock, error) {
 	return l.all(ctx, func(s *stockRow) bool { return s.f.State != domain.SaleOpen })
 }
 
 // TakeAttempt implements port.Epochs.
-func (l *Ledger) TakeAttempt(ctx context.Context, product, holder string, under int64, lease time.Duration) (stock domain.Stock, taken bool, err error) {
+func (l *Ledger) TakeAttempt(ctx context.Context, product, holder string, suspension int64, lease time.Duration) (stock domain.Stock, taken bool, err error) {
 	err = l.change(ctx, product, func(s *stockRow) {
 		free := s.holder == "" || s.holder == holder || !time.Now().Before(s.until)
-		if taken = free && s.f.Epoch == under && s.f.State == domain.SaleSuspended; taken {
+		if taken = free && s.f.State == domain.SaleSuspended && s.f.Suspension == suspension; taken {
 			s.f.Epoch++
 			s.holder, s.until = holder, time.Now().Add(lease)
 		}
 		stock = s.stock()
 	})
 	return stock, taken && err == nil, err
+}
+
+// KeepAttempt implements port.Epochs.
+func (l *Ledger) KeepAttempt(ctx context.Context, product, holder string, epoch int64, lease time.Duration) (kept bool, err error) {
+	err = l.change(ctx, product, func(s *stockRow) {
+		if kept = s.holder == holder && s.f.Epoch == epoch && s.f.State == domain.SaleSuspended; kept {
+			s.until = time.Now().Add(lease)
+		}
+	})
+	return kept && err == nil, err
 }
 
 // Rows implements port.Epochs.
@@ -146,7 +164,7 @@ func (l *Ledger) page(product string, after port.RowCursor, limit int) ([]domain
 	return orders, after
 }
 
-// Locked implements port.Epochs. What do marks as told, and its reopening, is written when it has returned nil.
+// Locked implements port.Epochs. What do marks as told, and that it reopens, is written when it has returned nil.
 func (l *Ledger) Locked(ctx context.Context, product string, epoch int64, do func(port.LockedStock) error) (bool, error) {
 	if err := here(ctx); err != nil {
 		return false, err
@@ -173,8 +191,9 @@ func (l *Ledger) Locked(ctx context.Context, product string, epoch int64, do fun
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.markTold(locked.marked)
-	if locked.reopened {
+	if locked.reopen {
 		s.f.State, s.f.Reason, s.holder = domain.SaleOpen, "", ""
+		s.f.LastClosed, s.f.SuspendedAt = time.Since(s.f.SuspendedAt), time.Time{}
 		s.f.Version++
 	}
 	return true, nil
@@ -186,8 +205,7 @@ type lockedStock struct {
 	stock  domain.Stock
 	marked []domain.Order
 	told   map[string]bool // ids in marked
-
-	reopened bool
+	reopen bool
 }
 
 func (l *lockedStock) Stock() domain.Stock { return l.stock }
@@ -221,10 +239,7 @@ func (l *lockedStock) MarkTold(orders []domain.Order) error {
 	return nil
 }
 
-func (l *lockedStock) Reopen() error {
-	l.reopened = true
-	return nil
-}
+func (l *lockedStock) Reopen() error { l.reopen = true; return nil }
 
 // Totals implements port.Book.
 func (l *Ledger) Totals(ctx context.Context, product string) (t port.BookTotals, err error) {
