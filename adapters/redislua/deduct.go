@@ -2,6 +2,7 @@ package redislua
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -59,6 +60,9 @@ func (g *Gate) deducted(c *call, items []port.DeductItem, replies []port.DeductR
 			replies[i] = port.DeductReply{Outcome: port.DeductNotReady, Remaining: h.remaining}
 		default:
 			replies[i] = deductReply(items[i].Command.Key(), fields[n], h.remaining)
+			if c.maybe && turnedAway(replies[i].Outcome) {
+				replies[i] = port.DeductReply{Outcome: port.DeductUnknown, Remaining: h.remaining, Err: errMayRun}
+			}
 			if replies[i].Outcome == port.DeductAccepted && replies[i].Flow.Sequence() > own.Sequence() {
 				own = replies[i].Flow
 			}
@@ -67,6 +71,14 @@ func (g *Gate) deducted(c *call, items []port.DeductItem, replies []port.DeductR
 	if err == nil {
 		g.note(c.product, h, own)
 	}
+}
+
+var errMayRun = errors.New("redislua: refused, but an earlier try of this call may still be carried out")
+
+// turnedAway are refusals that an earlier try of the same call could yet overtake: it may be carried out later, when
+// units have come back or the product is resumed.
+func turnedAway(outcome port.DeductOutcome) bool {
+	return outcome == port.DeductClosed || outcome == port.DeductLimit || outcome == port.DeductNotEnough
 }
 
 func deductReply(key domain.Key, field string, remaining int64) port.DeductReply {

@@ -45,7 +45,9 @@
 //
 // The driver retries nothing; this package repeats an interrupted call once. Had the driver
 // retried, a refused connection would no longer prove that nothing ran. Attempts make the
-// repeat harmless. On a cluster the driver has to follow redirections and does retry, so
+// repeat harmless. A refusal beside a try whose reply was lost is no refusal but unknown: that try may
+// still be in the server's hands, and be accepted once units have come back. On a cluster the driver has
+// to follow redirections and does retry, so
 // there a refused connection counts as unknown. It looks for new masters once a second, since it does not
 // look when an old one stops answering (with its own setting a failover took a minute to be found). NOSCRIPT shows inside a pipeline after a
 // restart, failover or flush: just those calls run again with their text, which loads it.

@@ -242,6 +242,69 @@ func TestAServerThatIsNotReachedIsAwayAndAnInterruptedCallIsUnknown(t *testing.T
 	}
 }
 
+// cutOnce breaks the first pipeline as a connection that ends does, before anything reached the server.
+type cutOnce struct{ cut *atomic.Bool }
+
+func (cutOnce) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (cutOnce) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (h cutOnce) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		if commands[0].Name() != "evalsha" || !h.cut.CompareAndSwap(true, false) {
+			return next(ctx, commands)
+		}
+		for _, c := range commands {
+			c.SetErr(io.ErrUnexpectedEOF)
+		}
+		return io.ErrUnexpectedEOF
+	}
+}
+
+// The try whose reply was lost may still be in a server's hands: should units come back before it is
+// carried out, it is accepted. So what the second try says against the buyer is not final.
+func TestARefusalBesideATryThatMayStillRunIsNoRefusal(t *testing.T) {
+	t.Parallel()
+	client := miniClient(t)
+	gate := newGate(t, client, Config{Identity: "here"})
+	for name, terms := range map[string]domain.Terms{"sold-out": {Revision: 1}, "paused": {Paused: true, Revision: 1},
+		"limit": {LimitPerBuyer: 1, Revision: 1}} {
+		if done, err := gate.Prepare(t.Context(), name, 1); err != nil || !done {
+			t.Fatal(done, err)
+		}
+		view, err := gate.View(t.Context(), []string{name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan := port.GatePlan{Product: name, Epoch: 1, Remaining: map[string]int64{"sold-out": 1, "paused": 9, "limit": 9}[name], Version: 1,
+			Terms: terms, Sequence: view[0].Sequence, Server: view[0].Server}
+		if done, err := gate.Rebuild(t.Context(), plan); err != nil || !done {
+			t.Fatal(done, err)
+		}
+		if done, err := gate.Open(t.Context(), name, 1); err != nil || !done {
+			t.Fatal(done, err)
+		}
+	}
+	cut := &atomic.Bool{}
+	client.AddHook(cutOnce{cut})
+	for product, refusal := range map[string]port.DeductOutcome{"sold-out": port.DeductNotEnough, "paused": port.DeductClosed,
+		"limit": port.DeductLimit} {
+		command, err := domain.NewDeductCommand(product, "u", "t", 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ask := func(attempt string) port.DeductOutcome {
+			return gate.Deduct(t.Context(), time.Now(), []port.DeductItem{{Command: command, Attempt: attempt}})[0].Outcome
+		}
+		cut.Store(true)
+		if got := ask("a1"); got != port.DeductUnknown {
+			t.Errorf("%s, after a lost reply: outcome %d, want unknown", product, got)
+		}
+		if got := ask("a2"); got != refusal {
+			t.Errorf("%s, asked again: outcome %d, want %d", product, got, refusal)
+		}
+	}
+}
+
 func TestAFlushedServerIsNotLoaded(t *testing.T) {
 	t.Parallel()
 	server := miniredis.RunT(t)
