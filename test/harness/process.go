@@ -39,13 +39,14 @@ type Server struct {
 // Start runs the process and waits until it serves. Starting a server that runs
 // is an error.
 func (s *Server) Start(ctx context.Context) error {
-	if err := s.spawn(); err != nil {
+	if err := s.Launch(); err != nil {
 		return err
 	}
 	return s.waitReady(ctx)
 }
 
-func (s *Server) spawn() error {
+// Launch runs the process and does not wait: for a broker that comes before its name server.
+func (s *Server) Launch() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.cmd != nil {
