@@ -334,6 +334,19 @@ func (b *books) Suspend(_ context.Context, products []string, reason string, dam
 	return nil
 }
 
+// Accept implements port.Epochs.
+func (b *books) Accept(_ context.Context, product string, version, epoch int64) error {
+	if err := b.enter("Accept"); err != nil {
+		return err
+	}
+	defer b.mu.Unlock()
+	if s := b.stocks[product]; s.State == domain.SaleDamaged {
+		s.State, s.Version, s.Epoch = domain.SaleSuspended, max(s.Version, version)+1, max(s.Epoch, epoch)
+		b.stocks[product] = s
+	}
+	return nil
+}
+
 // Suspended implements port.Epochs.
 func (b *books) Suspended(context.Context) ([]domain.Stock, error) {
 	if err := b.enter("Suspended"); err != nil {

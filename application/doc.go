@@ -16,6 +16,7 @@
 //	RebuildStock         Suspects                           Epochs Catalog GateAdmin OpenFlows Drainer, Lease
 //	OpenSale             operators' door                    Catalog, RebuildStock
 //	PauseSale            operators' door                    Catalog GateAdmin
+//	RebuildByHand        operators' door                    Catalog Epochs Ledger GateAdmin AllFlows AuditLog, Suspects
 //	ChangeStock          operators' door                    Changes Ledger Outbox Catalog Gate Sender AuditLog Clock IDs, Leases Suspects
 //	ShowStock            both doors                         StockEyes (Catalog Gate GateAdmin OpenFlows Ledger Outbox) Clock
 //	ShowPipeline         operators' door                    StockEyes Parking BacklogReader Clock, stats of the others
@@ -41,6 +42,12 @@
 // the flows instead of one deduct, so a known token gets its answer. One purchase a second goes on as ever:
 // without it nobody would learn that the broker is back, since another instance may have finished all
 // that was open.
+//
+// A damaged product. Rows decide also where the database went back: what the gate alone still knows is
+// written as a row first, confirmed or cancelled as the operator chooses, and then the ordinary road is taken,
+// with a stock version and an epoch beyond what the gate was told. So no road but the rebuild's writes numbers to a gate, and
+// a call that was cut off is simply made again. Stock changes are left to the operator: their flows do not
+// say whether they added or took.
 //
 // Answers. Each outcome of the gate has one answer, in receiptOf. Whatever the table does not
 // name is "unknown", and so is a panic: the safe side is never a refusal.

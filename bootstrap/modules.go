@@ -35,7 +35,7 @@ func tokensModule() fx.Option {
 func gatePorts() fx.Option {
 	return fx.Provide(
 		fx.Annotate(func(g *redislua.Gate) *redislua.Gate { return g },
-			fx.As(new(port.Gate)), fx.As(new(port.OpenFlows)), fx.As(new(port.GateAdmin))),
+			fx.As(new(port.Gate)), fx.As(new(port.OpenFlows)), fx.As(new(port.GateAdmin)), fx.As(new(port.AllFlows))),
 		asRunner(func(client redis.UniversalClient) part {
 			return part{name: "gate",
 				start: func(ctx context.Context) error { return pingRedis(ctx, client) },

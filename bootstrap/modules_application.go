@@ -33,7 +33,7 @@ func applicationModule() fx.Option {
 			fx.Annotate(application.NewSettleDeductions, fx.As(fx.Self()), fx.As(new(port.DeliveryHandler))),
 			fx.Annotate(application.NewLease, fx.As(fx.Self()), fx.As(new(application.Leases))),
 			application.NewConfirmDeductions, application.NewResolveDeductions,
-			newRebuild, application.NewIntake,
+			newRebuild, application.NewRebuildByHand, application.NewIntake,
 			application.NewDeductStock, application.NewRelayOpenFlows, application.NewReplayParked, application.NewWatchGates,
 			application.NewOpenSale, application.NewPauseSale, application.NewChangeStock, application.NewShowOrder, application.NewCancelOrder, application.NewShowStock,
 			newShowPipeline, application.NewListParked, application.NewReconcileStock, application.NewVerifyBooks,
@@ -149,6 +149,7 @@ type doorsParams struct {
 	Examine   *application.Examine
 	Parked    *application.ListParked
 	Replay    *application.ReplayParked
+	Rebuild   *application.RebuildByHand
 	Readiness *application.Readiness
 }
 
@@ -160,7 +161,7 @@ func newDoors(p doorsParams) *doors {
 		buyers: echohttp.NewBuyersDoor(buyers, echohttp.BuyersDeps{Deduct: p.Deduct, Orders: p.Order, Cancel: p.Cancel,
 			Stock: p.Stock, Readiness: p.Readiness}, p.Log),
 		operators: echohttp.NewOperatorsDoor(operators, echohttp.OperatorsDeps{Open: p.Open, Pause: p.Pause, Changes: p.Changes, Stock: p.Stock,
-			Reconcile: p.Reconcile, Pipeline: p.Pipeline, Verify: p.Verify, Doctor: p.Examine, Parked: p.Parked, Replay: p.Replay, Readiness: p.Readiness}, p.Log),
+			Reconcile: p.Reconcile, Pipeline: p.Pipeline, Verify: p.Verify, Doctor: p.Examine, Parked: p.Parked, Replay: p.Replay, Rebuild: p.Rebuild, Readiness: p.Readiness}, p.Log),
 	}
 }
 

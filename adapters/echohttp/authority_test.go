@@ -84,6 +84,8 @@ func concrete(r route) *http.Request {
 		body = `{"mode":"dry-run"}`
 	case strings.HasSuffix(r.path, "/stock-changes") && r.method == "POST":
 		body = `{"delta":5,"reason":"a test"}`
+	case strings.HasSuffix(r.path, "/rebuild"):
+		body = `{"reason":"a test"}`
 	case r.path == "/admin/v1/parked/replay":
 		body = `{"reason":"poison"}`
 	case !strings.HasSuffix(r.path, "/orders"):

@@ -42,6 +42,7 @@ type fakes struct {
 	verify    func(string) (application.Verification, error)
 	parked    func(before string, limit int) ([]port.Parked, error)
 	replay    func(ids []string, reason port.ParkReason, product, after string, a port.Audit) ([]application.ReplayResult, string, error)
+	rebuild   func(product string, lost application.LostPolicy, a port.Audit) (application.RebuildAnswer, error)
 	parts     map[string]application.PartStatus
 	away      bool
 }
@@ -132,6 +133,10 @@ func (f *fakes) ReplayMatching(_ context.Context, reason port.ParkReason, produc
 	return f.replay(nil, reason, product, after, a)
 }
 
+func (f *fakes) Rebuild(_ context.Context, product string, lost application.LostPolicy, a port.Audit) (application.RebuildAnswer, error) {
+	return f.rebuild(product, lost, a)
+}
+
 var someTime = time.Date(2030, 1, 2, 3, 4, 5, 6_789_000, time.UTC)
 
 // newFakes answers every call with something plausible.
@@ -174,6 +179,9 @@ func newFakes() *fakes {
 			return application.Verification{At: someTime, Holds: true, Invariants: []application.InvariantResult{{Name: "A", Title: "no oversell", Verdict: "holds"}}}, nil
 		},
 		parked: func(string, int) ([]port.Parked, error) { return nil, nil },
+		rebuild: func(product string, _ application.LostPolicy, _ port.Audit) (application.RebuildAnswer, error) {
+			return application.RebuildAnswer{Product: product, Was: "open", State: "suspended"}, nil
+		},
 		replay: func(ids []string, _ port.ParkReason, _, _ string, _ port.Audit) ([]application.ReplayResult, string, error) {
 			results := []application.ReplayResult{}
 			for _, id := range ids {
@@ -230,7 +238,7 @@ func newFixture(t testing.TB, change ...func(*Config)) *fixture {
 	f := &fixture{fakes: newFakes(), tokens: tokens, log: new(lockedBuffer)}
 	log := slog.New(slog.NewJSONHandler(f.log, nil))
 	f.buyers = NewBuyersDoor(cfg, BuyersDeps{f, fakeOrders{f.fakes}, fakeOrders{f.fakes}, fakeStock{f.fakes}, f}, log)
-	f.operators = NewOperatorsDoor(cfg, OperatorsDeps{f, f, fakeChanges{f.fakes}, fakeStock{f.fakes}, f, fakePipeline{}, f, f, f, f, f}, log)
+	f.operators = NewOperatorsDoor(cfg, OperatorsDeps{f, f, fakeChanges{f.fakes}, fakeStock{f.fakes}, f, fakePipeline{}, f, f, f, f, f, f}, log)
 	return f
 }
 

@@ -30,6 +30,9 @@ type (
 		Report(context.Context, string) (application.ReconcileReport, error)
 		Reports(ctx context.Context, before string, limit int) ([]application.ReconcileReport, error)
 	}
+	productRebuilder interface {
+		Rebuild(context.Context, string, application.LostPolicy, port.Audit) (application.RebuildAnswer, error)
+	}
 	pipelineShower interface {
 		Show(context.Context) application.PipelineView
 	}
@@ -62,6 +65,7 @@ type OperatorsDeps struct {
 	Doctor    examiner
 	Parked    parkedLister
 	Replay    parkedReplayer
+	Rebuild   productRebuilder
 	Readiness readinessChecker
 }
 
@@ -81,6 +85,7 @@ func NewOperatorsDoor(cfg Config, deps OperatorsDeps, log *slog.Logger) *Door {
 		{http.MethodPost, "/admin/v1/products/:productId/stock-changes", "stock:admin", d.changeStock, false},
 		{http.MethodGet, "/admin/v1/products/:productId/stock-changes", "ops:read", d.listChanges, false},
 		{http.MethodGet, "/admin/v1/products/:productId/stock-changes/:key", "ops:read", d.showChange, false},
+		{http.MethodPost, "/admin/v1/products/:productId/rebuild", "stock:admin", d.rebuild, true},
 		{http.MethodPost, "/admin/v1/reconciliations", "reconcile:run", d.reconcile, true},
 		{http.MethodGet, "/admin/v1/reconciliations", "ops:read", d.listReports, false},
 		{http.MethodGet, "/admin/v1/reconciliations/:id", "ops:read", d.showReport, false},

@@ -239,3 +239,31 @@ func TestVerificationOfOneOrAll(t *testing.T) {
 	}
 	wantProblem(t, f.operate(t, "GET", "/admin/v1/verification", ""), 503, domain.CodeUnavailable)
 }
+
+func TestARebuildNeedsAReasonAndTellsWhatItFound(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	var asked application.LostPolicy
+	var audit port.Audit
+	f.rebuild = func(product string, lost application.LostPolicy, a port.Audit) (application.RebuildAnswer, error) {
+		asked, audit = lost, a
+		return application.RebuildAnswer{Product: product, Was: "damaged", State: "damaged", Lost: 1, LostUnits: 2,
+			Flows: []application.LostFlow{{User: "u", Token: "t", Quantity: 2, Flow: "confirmed"}}}, nil
+	}
+	for body, status := range map[string]int{`{"reason":"a test"}`: 202, `{"reason":"a test","lost":"restore"}`: 202,
+		`{"reason":"a test","lost":"drop"}`: 202, `{"reason":"a test","lost":"report"}`: 200} {
+		res := f.operate(t, "POST", "/admin/v1/products/p1/rebuild", body)
+		got := decodeInto[application.RebuildAnswer](t, res)
+		if res.StatusCode != status || got.Flows[0].User != "u" || audit != (port.Audit{Actor: "op-1", Action: "rebuild-product", Reason: "a test"}) ||
+			asked != "" && !strings.Contains(body, string(asked)) {
+			t.Errorf("%s: %d %+v %s %+v", body, res.StatusCode, got, asked, audit)
+		}
+	}
+	for _, body := range []string{`{}`, `{"reason":""}`, `{"reason":"` + strings.Repeat("x", 201) + `"}`, `{"reason":"a","lost":"all"}`, `{"reason":"a","x":1}`} {
+		wantProblem(t, f.operate(t, "POST", "/admin/v1/products/p1/rebuild", body), 400, domain.CodeInvalidRequest)
+	}
+	f.rebuild = func(string, application.LostPolicy, port.Audit) (application.RebuildAnswer, error) {
+		return application.RebuildAnswer{}, domain.ErrProductNotFound
+	}
+	wantProblem(t, f.operate(t, "POST", "/admin/v1/products/p1/rebuild", `{"reason":"a"}`), 404, domain.CodeProductNotFound)
+}

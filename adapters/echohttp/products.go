@@ -7,6 +7,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"seckill/application"
 	"seckill/application/port"
 	"seckill/domain"
 )
@@ -117,6 +118,38 @@ func (d operatorsDoor) pause(ctx context.Context, c echo.Context, who Identity) 
 
 func (d operatorsDoor) resume(ctx context.Context, c echo.Context, who Identity) error {
 	return d.setPaused(ctx, c, false, port.Audit{Actor: who.Subject, Action: "resume-sale"})
+}
+
+// rebuild answers 202: what was begun ends by itself. A mere report is 200.
+func (d operatorsDoor) rebuild(ctx context.Context, c echo.Context, who Identity) error {
+	product, err := pathID(c, "productId")
+	if err != nil {
+		return err
+	}
+	var body struct {
+		Reason string                 `json:"reason"`
+		Lost   application.LostPolicy `json:"lost"`
+	}
+	if err := readJSON(c, &body, false); err != nil {
+		return err
+	}
+	if body.Reason == "" || len(body.Reason) > reasonMax {
+		return badInput("body", "/reason", "must have 1 to 200 bytes")
+	}
+	switch body.Lost {
+	case "", application.LostReport, application.LostRestore, application.LostDrop:
+	default:
+		return badInput("body", "/lost", "must be report, restore or drop")
+	}
+	answer, err := d.deps.Rebuild.Rebuild(ctx, product, body.Lost,
+		port.Audit{Actor: who.Subject, Action: "rebuild-product", Reason: body.Reason})
+	if err != nil {
+		return err
+	}
+	if body.Lost == application.LostReport {
+		return writeJSON(c, http.StatusOK, answer)
+	}
+	return writeJSON(c, http.StatusAccepted, answer)
 }
 
 const reasonMax = 200

@@ -36,6 +36,16 @@ func (s *Store) Suspend(ctx context.Context, products []string, reason string, d
 	})
 }
 
+// Accept is port.Epochs'.
+func (s *Store) Accept(ctx context.Context, product string, version, epoch int64) error {
+	return s.inTx(ctx, func(tx *gorm.DB) error {
+		return tx.Exec("UPDATE product_stock SET state = ?, lease_holder = '', lease_until = NULL, updated_at = ?, "+
+			"version = CASE WHEN version > ? THEN version ELSE ? END + 1, epoch = CASE WHEN epoch > ? THEN epoch ELSE ? END "+
+			"WHERE product_id = ? AND state = ?",
+			domain.SaleSuspended, s.dialect.now(), version, version, epoch, epoch, product, domain.SaleDamaged).Error
+	})
+}
+
 // statesOf are states as numbers: GORM takes a slice of bytes for one value.
 func statesOf(states []domain.SaleState) []int {
 	numbers := make([]int, len(states))

@@ -35,6 +35,9 @@
 // An adoption whose key already holds another quantity is a conflict: the flow's own message decides
 // the row, and rejecting the key would take the order from a buyer who was told "accepted".
 //
+// Only open flows have an index. Walk, which an operator's repair of a restored database needs, scans the
+// server's keys in steps; nothing that runs by itself does.
+//
 // # Memory
 //
 // The process remembers, for the products it used last, the highest (epoch, sequence) that a

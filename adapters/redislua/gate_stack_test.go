@@ -255,7 +255,7 @@ func TestStackAFewCommandsAreEnough(t *testing.T) {
 	server := ownRedis(t)
 	admin := realClient(t, server.Addr)
 	err := admin.Do(t.Context(), "ACL", "SETUSER", "gate", "on", ">secret", "~seckill:*", "-@all", "+evalsha", "+eval",
-		"+hmget", "+hget", "+hset", "+hvals", "+hexists", "+zadd", "+zrem", "+zcard", "+zrange", "+zrangebyscore",
+		"+hmget", "+hget", "+hgetall", "+scan", "+hset", "+hvals", "+hexists", "+zadd", "+zrem", "+zcard", "+zrange", "+zrangebyscore",
 		"+del", "+get", "+set", "+info", "+ping", "+hello", "+auth").Err()
 	if err != nil {
 		t.Fatal(err)
@@ -272,6 +272,10 @@ func TestStackAFewCommandsAreEnough(t *testing.T) {
 	}
 	if flows, err := gate.Page(t.Context(), "p", 0, 10); len(flows) != 1 || err != nil {
 		t.Fatal(flows, err)
+	}
+	walked := 0
+	if err := gate.Walk(t.Context(), "p", func(flows []domain.Flow) error { walked += len(flows); return nil }); walked != 1 || err != nil {
+		t.Fatal(walked, err)
 	}
 	foreign := newGate(t, client, Config{Prefix: "other"})
 	if r := deduct(t, foreign, "p", "alice", "a"); r.Outcome != port.DeductAway {
@@ -295,4 +299,14 @@ func eventually(t *testing.T, what string, holds func(context.Context) bool) {
 // BenchmarkStackDeduct measures the real server.
 func BenchmarkStackDeduct(b *testing.B) {
 	benchDeduct(b, realClient(b, harness.RedisAddr(b)), Config{Prefix: ownPrefix()})
+}
+
+func TestStackWalkSeesEveryFlow(t *testing.T) {
+	t.Parallel()
+	for name, addrs := range map[string][]string{"one server": {harness.RedisAddr(t)}, "cluster": harness.ClusterAddrs(t)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			walkSeesEveryFlow(t, realClient(t, addrs...), Config{Prefix: ownPrefix()})
+		})
+	}
 }

@@ -136,6 +136,14 @@ type OpenFlows interface {
 	Claim(ctx context.Context, product, holder string, ttl time.Duration) (bool, error)
 }
 
+// AllFlows reads every flow of a product, also those that are not open.
+type AllFlows interface {
+	// Walk calls visit with pages of at most 1,000 flows until it has seen every one that was there all the time, at
+	// least once. It goes through all that the server holds: for an operator's repair, not for a
+	// schedule. visit's error ends it and is returned; else CodeUnavailable.
+	Walk(ctx context.Context, product string, visit func([]domain.Flow) error) error
+}
+
 // GateView is one product's record, as read.
 type GateView struct {
 	Product      string

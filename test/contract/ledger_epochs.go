@@ -109,6 +109,20 @@ func epochsSuspend(c *ledgerCase) {
 	_, taken, err := c.TakeAttempt(c.ctx(), "b", "x", c.stock("b").Suspension(), time.Minute)
 	c.ok(err, "take attempt")
 	wantEqual(c, taken, false, "an attempt at a damaged product")
+	b := c.stock("b")
+	c.ok(c.Accept(c.ctx(), "a", 1000, 1000), "accept one that is not damaged")
+	wantEqual(c, c.stock("a").Version(), version, "its version")
+	for range 2 { // a repeat changes nothing
+		c.ok(c.Accept(c.ctx(), "b", b.Version()+5, b.Epoch()+3), "accept")
+		wantEqual(c, c.stock("b").State(), domain.SaleSuspended, "accepted")
+		wantEqual(c, c.stock("b").Version() > b.Version()+5, true, "version beyond the gate's")
+		wantEqual(c, c.stock("b").Version(), b.Version()+6, "version")
+		wantEqual(c, c.stock("b").Epoch(), b.Epoch()+3, "epoch")
+	}
+	c.ok(c.Suspend(c.ctx(), []string{"b"}, "went back again", true), "damaged again")
+	c.ok(c.Accept(c.ctx(), "b", 1, 1), "accept, the ledger ahead")
+	wantEqual(c, c.stock("b").Version(), b.Version()+7, "version")
+	wantEqual(c, c.stock("b").Epoch(), b.Epoch()+3, "epoch")
 }
 
 func epochsLease(c *ledgerCase) {

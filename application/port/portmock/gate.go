@@ -147,6 +147,43 @@ func (mr *MockOpenFlowsMockRecorder) Page(ctx, product, after, limit interface{}
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Page", reflect.TypeOf((*MockOpenFlows)(nil).Page), ctx, product, after, limit)
 }
 
+// MockAllFlows is a mock of AllFlows interface.
+type MockAllFlows struct {
+	ctrl     *gomock.Controller
+	recorder *MockAllFlowsMockRecorder
+}
+
+// MockAllFlowsMockRecorder is the mock recorder for MockAllFlows.
+type MockAllFlowsMockRecorder struct {
+	mock *MockAllFlows
+}
+
+// NewMockAllFlows creates a new mock instance.
+func NewMockAllFlows(ctrl *gomock.Controller) *MockAllFlows {
+	mock := &MockAllFlows{ctrl: ctrl}
+	mock.recorder = &MockAllFlowsMockRecorder{mock}
+	return mock
+}
+
+// EXPECT returns an object that allows the caller to indicate expected use.
+func (m *MockAllFlows) EXPECT() *MockAllFlowsMockRecorder {
+	return m.recorder
+}
+
+// Walk mocks base method.
+func (m *MockAllFlows) Walk(ctx context.Context, product string, visit func([]domain.Flow) error) error {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "Walk", ctx, product, visit)
+	ret0, _ := ret[0].(error)
+	return ret0
+}
+
+// Walk indicates an expected call of Walk.
+func (mr *MockAllFlowsMockRecorder) Walk(ctx, product, visit interface{}) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Walk", reflect.TypeOf((*MockAllFlows)(nil).Walk), ctx, product, visit)
+}
+
 // MockGateAdmin is a mock of GateAdmin interface.
 type MockGateAdmin struct {
 	ctrl     *gomock.Controller

@@ -367,6 +367,20 @@ func (m *MockEpochs) EXPECT() *MockEpochsMockRecorder {
 	return m.recorder
 }
 
+// Accept mocks base method.
+func (m *MockEpochs) Accept(ctx context.Context, product string, version, epoch int64) error {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "Accept", ctx, product, version, epoch)
+	ret0, _ := ret[0].(error)
+	return ret0
+}
+
+// Accept indicates an expected call of Accept.
+func (mr *MockEpochsMockRecorder) Accept(ctx, product, version, epoch interface{}) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Accept", reflect.TypeOf((*MockEpochs)(nil).Accept), ctx, product, version, epoch)
+}
+
 // KeepAttempt mocks base method.
 func (m *MockEpochs) KeepAttempt(ctx context.Context, product, holder string, epoch int64, lease time.Duration) (bool, error) {
 	m.ctrl.T.Helper()
