@@ -341,6 +341,7 @@ func (b *books) Accept(_ context.Context, product string, version, epoch int64) 
 	}
 	defer b.mu.Unlock()
 	if s := b.stocks[product]; s.State == domain.SaleDamaged {
+		s.Suspension++
 		s.State, s.Version, s.Epoch = domain.SaleSuspended, max(s.Version, version)+1, max(s.Epoch, epoch)
 		b.stocks[product] = s
 	}

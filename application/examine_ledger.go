@@ -12,8 +12,8 @@ const (
 		"buyers were told of are missing, and what is left would be sold again. The service takes the product out of sale and rebuilds nothing by itself"
 
 	changeWentBack = "bring the database forward (the newer server, or the backup and its binary log up to the end): the product then opens " +
-		"by itself. If those orders are really gone, leave this product closed, work out from the gate and the broker whom you owe what, and put " +
-		"what is left on sale as a new product"
+		"by itself. If those orders are really gone, ask POST /admin/v1/products/{productId}/rebuild with lost=report which of them the gate " +
+		"still knows, then let it write them again (lost=restore), or let the database's truth stand (lost=drop)"
 )
 
 // poolReserve is how many connections the server should have beside one instance's pool.

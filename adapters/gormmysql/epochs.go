@@ -39,7 +39,7 @@ func (s *Store) Suspend(ctx context.Context, products []string, reason string, d
 // Accept is port.Epochs'.
 func (s *Store) Accept(ctx context.Context, product string, version, epoch int64) error {
 	return s.inTx(ctx, func(tx *gorm.DB) error {
-		return tx.Exec("UPDATE product_stock SET state = ?, lease_holder = '', lease_until = NULL, updated_at = ?, "+
+		return tx.Exec("UPDATE product_stock SET state = ?, suspension = suspension + 1, lease_holder = '', lease_until = NULL, updated_at = ?, "+
 			"version = CASE WHEN version > ? THEN version ELSE ? END + 1, epoch = CASE WHEN epoch > ? THEN epoch ELSE ? END "+
 			"WHERE product_id = ? AND state = ?",
 			domain.SaleSuspended, s.dialect.now(), version, version, epoch, epoch, product, domain.SaleDamaged).Error

@@ -138,7 +138,7 @@ type Epochs interface {
 	// waiting for an operator instead, suspended ones too, so that no rebuild goes on.
 	Suspend(ctx context.Context, products []string, reason string, damaged bool) error
 
-	// Accept makes a damaged product a suspended one, with a version above version and an epoch of at least epoch: what
+	// Accept makes a damaged product a suspended one, under a suspension of its own, with a version above version and an epoch of at least epoch: what
 	// the gate was told before the ledger went back. One that is not damaged stays as it is.
 	Accept(ctx context.Context, product string, version, epoch int64) error
 

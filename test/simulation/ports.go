@@ -155,6 +155,14 @@ func (d desk) Suspend(ctx context.Context, products []string, reason string, dam
 	return err
 }
 
+// Accept implements port.Epochs.
+func (d desk) Accept(ctx context.Context, product string, version, epoch int64) error {
+	_, err := ask(ctx, d, "accept", true, fmt.Sprint(product, version, epoch), func(ctx context.Context) (struct{}, error) {
+		return tellOnly(d.w.ledger.Accept(ctx, product, version, epoch))
+	})
+	return err
+}
+
 // Suspended implements port.Epochs.
 func (d desk) Suspended(ctx context.Context) ([]domain.Stock, error) {
 	return ask(ctx, d, "suspended", false, "", func(ctx context.Context) ([]domain.Stock, error) { return d.w.ledger.Suspended(ctx) })

@@ -107,6 +107,18 @@ func (s *stockRow) suspend(to domain.SaleState, reason string) {
 	}
 }
 
+// Accept implements port.Epochs.
+func (l *Ledger) Accept(ctx context.Context, product string, version, epoch int64) error {
+	return l.change(ctx, product, func(s *stockRow) {
+		if s.f.State != domain.SaleDamaged {
+			return
+		}
+		s.suspend(domain.SaleSuspended, s.f.Reason)
+		s.holder, s.until = "", time.Time{}
+		s.f.Version, s.f.Epoch = max(s.f.Version, version)+1, max(s.f.Epoch, epoch)
+	})
+}
+
 // Suspended implements port.Epochs.
 func (l *Ledger) Suspended(ctx context.Context) ([]domain.Stock, error) {
 	return l.all(ctx, func(s *stockRow) bool { return s.f.State != domain.SaleOpen })
