@@ -126,7 +126,7 @@ type LogConfig struct {
 }
 
 // StopConfig bounds an ordered stop. What has not ended after Grace is cut off; Delay, a part of it, is how
-// long the doors go on answering after readiness was turned off.
+// long the doors go on answering after readiness was turned off, each answer the last of its connection.
 type StopConfig struct {
 	Grace time.Duration `koanf:"grace"`
 	Delay time.Duration `koanf:"delay"`
@@ -178,7 +178,7 @@ func DefaultConfig() Config {
 		Relay:     RelayConfig{OpenAge: 5 * time.Second},
 		Reconcile: ReconcileConfig{Schedule: "0 0 * * * *", Policy: string(application.PolicySendAgain), SafeAge: time.Minute},
 		Log:       LogConfig{Level: "info", Format: "auto"},
-		Stop:      StopConfig{Grace: 25 * time.Second},
+		Stop:      StopConfig{Grace: 25 * time.Second, Delay: 250 * time.Millisecond},
 	}
 }
 

@@ -103,7 +103,8 @@ func (d *Door) Name() string { return d.name }
 // Handler is the door without its listener.
 func (d *Door) Handler() http.Handler { return d.echo }
 
-// Draining turns readiness off; requests are still answered.
+// Draining turns readiness off; requests are still answered, each as the last of its connection, so that the
+// stop finds few kept ones to cut: a request on its way over one of those would go unheard.
 func (d *Door) Draining() { d.draining.Store(true) }
 
 // Listen binds the address and says which one it is. A second call changes nothing.

@@ -305,8 +305,9 @@ func TestReadiness(t *testing.T) {
 	if status, body := ready(); status != 503 || !strings.Contains(body, `"draining":true`) {
 		t.Errorf("%d %s", status, body)
 	}
-	if res := serve(t, f.buyers, f.purchase(t, "p1", "k1", `{"quantity":1}`)); res.StatusCode != 202 {
-		t.Errorf("while draining: %d", res.StatusCode)
+	res := serve(t, f.buyers, f.purchase(t, "p1", "k1", `{"quantity":1}`))
+	if res.StatusCode != 202 || res.Header.Get("Connection") != "close" {
+		t.Errorf("while draining: %d, connection %q", res.StatusCode, res.Header.Get("Connection"))
 	}
 }
 

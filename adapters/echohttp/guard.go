@@ -122,6 +122,7 @@ func bearer(h http.Header) (string, bool) {
 var (
 	noStore = []string{"no-store"}
 	noSniff = []string{"nosniff"}
+	leaving = []string{"close"}
 )
 
 const requestIDHeader = "X-Request-Id"
@@ -139,6 +140,11 @@ func (d *Door) begin(c echo.Context) string {
 	h[requestIDHeader] = []string{id}
 	h["Cache-Control"] = noStore
 	h["X-Content-Type-Options"] = noSniff
+	c.Response().Before(func() { // when it is written: the stop may have begun meanwhile
+		if d.draining.Load() {
+			h["Connection"] = leaving
+		}
+	})
 	return id
 }
 

@@ -3,7 +3,11 @@
 package e2e
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -43,11 +47,16 @@ func TestCommandsEndWithTheirExitCode(t *testing.T) {
 			command{2, "stray", "migrate stray"},
 			command{2, "output", "verify -o xml"},
 		)
-		v := s.VerifyJournal([]application.JournalEntry{{Product: product, User: "bob", Token: "t", Quantity: 1, Answer: application.AnswerAccepted}})
-		if v.Holds {
+		lost := application.JournalEntry{Product: product, User: "bob", Token: "t", Quantity: 1, Answer: application.AnswerAccepted}
+		if v := s.VerifyJournal([]application.JournalEntry{lost}); v.Holds {
 			t.Errorf("an accepted purchase without an order: %+v", v)
 		}
-		expect(t, s, command{4, `"broken"`, "verify --journal journal.jsonl -o json"})
+		line, err := json.Marshal(lost)
+		journal := filepath.Join(t.TempDir(), "journal.jsonl")
+		if err = errors.Join(err, os.WriteFile(journal, line, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, s, command{4, `"broken"`, "verify --journal " + journal + " -o json"})
 		bad := s.For(t)
 		bad.Set("SECKILL_REDIS__ADRS=x", "SECKILL_STOP__GRACE=-1s")
 		expect(t, bad, command{2, "redis.addrs", "serve"}, command{2, "redis.adrs", "verify"})
