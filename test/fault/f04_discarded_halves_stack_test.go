@@ -9,10 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"seckill/adapters/wire"
 	"seckill/application"
 	"seckill/application/port"
-	"seckill/domain"
 	"seckill/test/harness"
 	"seckill/test/shop"
 )
@@ -29,11 +27,7 @@ func f04DiscardedHalves(t *testing.T, s *shop.Shop, servers *harness.Stack) {
 	halves := make([]string, n)
 	for i, f := range flowsOf(t, s, crowd) {
 		crowd[i].answer = shop.Answer{Status: http.StatusAccepted} // what its buyer was told
-		body, err := wire.Encode(domain.Batch{ID: harness.UniqueID(t), Kind: domain.BatchDeduct, Items: []domain.Deduction{domain.DeductionOf(f)}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		halves[i] = string(body)
+		halves[i] = string(messageOf(t, f))
 	}
 	leaveHalves(t, s, halves...)
 	if err := servers.Redis.Stop(); err != nil {
