@@ -12,7 +12,7 @@ import (
 )
 
 // checkMax is the longest search for an order.
-const checkMax = 2 * time.Minute
+const checkMax = 20 * time.Second
 
 // Never is the end of an interval that does not end.
 const Never = math.MaxInt64
