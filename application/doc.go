@@ -96,6 +96,11 @@
 // One shard that is away: looks at several products give each its own error, the suspension goes on where a gate
 // cannot be shut (its lease runs out), and attempts are made only where the gate answers.
 //
+// While a product is suspended, what its last gate sold is applied at once: that is the drain. A message of a gate
+// before that one is not: the last gate was built without it and has sold its units again, so it is parked as
+// "not open" and asks for its units when the product is open. (Found by test/simulation: two losses of Redis with a
+// message between them cost a buyer of the new gate the order.)
+//
 // Tells are best effort everywhere: the row says gate_told = 0 until the gate has acknowledged, and
 // the relay repeats what is left.
 package application

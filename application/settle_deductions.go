@@ -234,9 +234,9 @@ func (s *SettleDeductions) note(g *settlement, pieces []piece, result port.Apply
 }
 
 // adopt asks the gate for the units of stragglers, so that none takes the unit of a buyer of the
-// new epoch. One that waits comes again: should the database suspend the product meanwhile, it
-// is then applied at once, so that a shut gate does not hold up the drain. One in the plain form
-// is parked instead, and replayed by itself.
+// new epoch. One that waits comes again: should the database suspend the product meanwhile, the ledger
+// defers it and it is parked, so that a shut gate does not hold up the drain. One in the plain form
+// is parked at once. What is parked is replayed by itself.
 func (s *SettleDeductions) adopt(ctx context.Context, g *settlement) {
 	if len(g.stragglers) == 0 {
 		return

@@ -100,10 +100,12 @@ func (g *group) readStocks() error {
 func standing(item port.ApplyItem, stock stockRow) port.ApplyOutcome {
 	open := stock.State == domain.SaleOpen
 	older := item.Plain || item.Deduction.Epoch < stock.Epoch
+	// Of a gate before the one that is being replaced: that one was built without it, and has sold its units again.
+	stale := item.Deduction.Epoch < stock.OpenEpoch && item.AdoptedEpoch != stock.OpenEpoch
 	switch {
 	case stock.Product == "":
 		return port.UnknownProduct
-	case item.Plain && !open:
+	case !open && (item.Plain || stale):
 		return port.Deferred
 	case open && older && item.AdoptedEpoch != stock.Epoch:
 		return port.Straggler

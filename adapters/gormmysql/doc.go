@@ -34,6 +34,9 @@
 // so that the books prove: on sale = began with + added - withdrawn. Who changed the stock and why is in
 // audit_log, in the addition's own transaction.
 //
+// open_epoch is the epoch under which a product is or was last open; attempts raise epoch alone. While the product
+// is suspended the two tell what the last gate sold, which is applied, from what it was built without, which is not.
+//
 // After an error nothing goes on inside a transaction: MySQL rolls back only the statement
 // on a lock wait timeout. Deadlock, lock wait, snapshot conflict and a lost connection
 // begin a new transaction, a bounded number of times with jitter; then the error is

@@ -199,6 +199,6 @@ func (l lockedStock) Reopen() error {
 	}
 	closed := max(0, now.at.Sub(l.stock.SuspendedAt()))
 	return translate(l.tx.Exec("UPDATE product_stock SET state = ?, reason = '', lease_holder = '', lease_until = NULL, "+
-		"suspended_at = NULL, closed_ms = ?, version = version + 1, updated_at = ? WHERE product_id = ?",
+		"suspended_at = NULL, closed_ms = ?, open_epoch = epoch, version = version + 1, updated_at = ? WHERE product_id = ?",
 		domain.SaleOpen, closed.Milliseconds(), now, l.stock.Product()).Error)
 }

@@ -22,6 +22,7 @@ type stockRow struct {
 	Total       int64            `gorm:"column:total"`
 	OpenedWith  int64            `gorm:"column:opened_with"`
 	Epoch       int64            `gorm:"column:epoch"`
+	OpenEpoch   int64            `gorm:"column:open_epoch"`
 	State       domain.SaleState `gorm:"column:state"`
 	Reason      string           `gorm:"column:reason"`
 	Paused      bool             `gorm:"column:paused"`

@@ -25,7 +25,7 @@ const (
 	Applied                     // this call wrote its row (confirmed, or rejected by the stock guard)
 	Met                         // the row was there; Order is it
 	Straggler                   // of an older epoch, or plain, and not adopted in the product's epoch: adopt first
-	Deferred                    // plain, and the product is not open: park it until it is
+	Deferred                    // not applied while the product is not open: park it until it is. Plain, or of a gate before the last one that was open
 	UnknownProduct              // no such product: park it
 )
 

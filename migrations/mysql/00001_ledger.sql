@@ -6,6 +6,7 @@ CREATE TABLE IF NOT EXISTS product_stock (
   total BIGINT NOT NULL COMMENT 'put on sale, stock changes included',
   opened_with BIGINT NOT NULL COMMENT 'total at the start',
   epoch BIGINT NOT NULL,
+  open_epoch BIGINT NOT NULL COMMENT 'epoch under which it is or was last open',
   state TINYINT NOT NULL COMMENT '1 open, 2 suspended, 3 damaged',
   reason VARCHAR(500) NOT NULL,
   paused TINYINT NOT NULL,

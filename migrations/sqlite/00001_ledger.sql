@@ -6,6 +6,7 @@ CREATE TABLE IF NOT EXISTS product_stock (
   total INTEGER NOT NULL, -- put on sale, stock changes included
   opened_with INTEGER NOT NULL, -- total at the start
   epoch INTEGER NOT NULL,
+  open_epoch INTEGER NOT NULL,
   state INTEGER NOT NULL, -- 1 open, 2 suspended, 3 damaged
   reason TEXT NOT NULL,
   paused INTEGER NOT NULL,

@@ -24,6 +24,7 @@ var applyCases = []ledgerTest{
 	{"one product of a group runs out, the others do not notice", applyOneRunsOut},
 	{"an older epoch and the plain form must be adopted first", applyStragglers},
 	{"while suspended the own form is applied and the plain form waits", applySuspended},
+	{"what was left out of the last gate waits while suspended", applyLeftBehind},
 	{"a product that is not there", applyUnknown},
 	{"keys that differ in case alone are different", applyCase},
 	{"a very large group", applyLarge},
@@ -224,11 +225,35 @@ func applySuspended(c *ledgerCase) {
 	c.ok(c.Suspend(c.ctx(), []string{"p"}, "test", false), "suspend")
 	plain := c.plain("p", "plain", "t", 1)
 	plain.AdoptedEpoch = 1
-	result := c.apply(c.item("p", "old", "t", 1, 0, 2), c.item("p", "own", "t", 1, 1, 3), plain)
-	wantEqual(c, result.Replies[0].Outcome, port.Applied, "the own form of an older epoch")
-	wantEqual(c, result.Replies[1].Outcome, port.Applied, "the own form")
-	wantEqual(c, result.Replies[2].Outcome, port.Deferred, "the plain form")
+	result := c.apply(c.item("p", "own", "t", 1, 1, 3), plain)
+	wantEqual(c, result.Replies[0].Outcome, port.Applied, "the own form")
+	wantEqual(c, result.Replies[1].Outcome, port.Deferred, "the plain form")
 	wantEqual(c, c.fate(plain.Deduction.Key).IsZero(), true, "no trace of the plain one")
+	c.balanced("p")
+}
+
+// A gate that was built without a message has sold its units again. Should the product be suspended once more, that
+// message must not take the unit of a buyer of that gate: it waits, and asks for its units when the product is open.
+func applyLeftBehind(c *ledgerCase) {
+	c.open("p", 2)
+	c.ok(c.Suspend(c.ctx(), []string{"p"}, "first", false), "suspend")
+	c.reopen("p") // epoch 2, built without the straggler
+	c.ok(c.Suspend(c.ctx(), []string{"p"}, "second", false), "suspend")
+	old, adopted := c.item("p", "old", "t", 1, 1, 9), c.item("p", "adopted", "t", 1, 1, 8)
+	adopted.AdoptedEpoch = 2
+	for range 2 { // before an attempt has raised the epoch, and after
+		result := c.apply(old)
+		wantEqual(c, result.Replies[0].Outcome, port.Deferred, "one of the epoch before")
+		wantEqual(c, c.fate(old.Deduction.Key).IsZero(), true, "no trace of it")
+		_, taken, err := c.TakeAttempt(c.ctx(), "p", "tester", c.stock("p").Suspension(), time.Minute)
+		c.ok(err, "take attempt")
+		wantEqual(c, taken, true, "taken")
+	}
+	result := c.apply(c.item("p", "drained", "t", 1, 2, 1), adopted)
+	for _, r := range result.Replies {
+		wantEqual(c, r.Outcome, port.Applied, "what the last gate sold or adopted")
+		wantEqual(c, r.Order.Status(), domain.OrderConfirmed, "status")
+	}
 	c.balanced("p")
 }
 

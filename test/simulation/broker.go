@@ -131,7 +131,7 @@ func (b *broker) ask(inst *instance, h *half) {
 	}
 	b.w.note("  check-back of %d says %s", h.number, verdict)
 	if !inst.isDead() && verdict != domain.VerdictUnknown {
-		b.w.oneWay(inst, "check-back", h, verdict)
+		go b.w.oneWay(inst, "check-back", h, verdict)
 	}
 	b.w.mu.Lock()
 	defer b.w.mu.Unlock()
@@ -344,7 +344,6 @@ func (c client) Drain(ctx context.Context) error {
 	if err := c.w.pass(ctx, &call{inst: c.inst, to: toBroker, who: c.who, what: "drain", effect: true}, func() {}); err != nil {
 		return err
 	}
-	began := time.Now()
 	c.w.mu.Lock()
 	checks := map[*half]int{}
 	for _, h := range b.halves {
@@ -366,11 +365,12 @@ func (c client) Drain(ctx context.Context) error {
 	}
 	time.Sleep(time.Second) // another instance may be about to answer a check
 	c.w.mu.Lock()
+	looked := time.Now()
 	open := slices.DeleteFunc(slices.Clone(b.messages), func(m *message) bool { return m.done })
 	c.w.mu.Unlock()
 	err = c.poll(ctx, func() bool { return !slices.ContainsFunc(open, func(m *message) bool { return !m.done }) })
 	if err == nil {
-		c.w.truth.drained(began)
+		c.w.truth.drained(looked)
 		c.w.note("  %s has drained", c.inst)
 	}
 	return err

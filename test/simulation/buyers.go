@@ -18,6 +18,7 @@ type request struct {
 	asking  bool
 	told    application.Answer // last definite answer
 	ever    bool               // was told accepted at some time
+	open    bool               // the last answer was none
 	asks    int
 	undone  *errand // the buyer's cancel; nil: did not want one
 
@@ -105,6 +106,7 @@ func (w *world) collect() {
 		if r.receipt.Replayed {
 			w.seen.hit("repeat answered")
 		}
+		r.open = answer == application.AnswerUnknown
 		switch answer {
 		case application.AnswerUnknown:
 			w.askAgain(r, 6*time.Second)

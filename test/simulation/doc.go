@@ -23,7 +23,7 @@
 //
 // After the faults everything has two minutes to come to rest; then application.VerifyBooks checks A to E
 // with what each buyer was told. The promise leaves out a buyer whose flow Redis lost and of whose
-// message nothing had reached the broker when the drain ended: the world, which sees both, takes exactly those out
+// message nothing had reached the broker when the drain looked what there is: the world, which sees both, takes exactly those out
 // and counts them.
 //
 // A run of many seeds also has to meet each case that a rule is for (truth.go), and a service with one

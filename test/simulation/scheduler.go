@@ -111,6 +111,8 @@ type scheduler struct {
 	rate     float64                 // of faults among calls
 	lateMax  time.Duration           // most that a thing comes late
 	down     [serversCount]time.Time // unreachable until then
+	slowFrom time.Time               // until slowTo verdicts on halves come only from then on
+	slowTo   time.Time
 	injected map[plan]int
 	crash    func(*instance)
 }
@@ -293,6 +295,9 @@ func (s *scheduler) choose(c *call) {
 		}
 	}
 	c.due = time.Now().Add(wait)
+	if c.what == oneWayCall && s.faulty && time.Now().Before(s.slowTo) {
+		c.due = s.slowFrom.Add(s.span(0, s.slowTo.Sub(s.slowFrom)))
+	}
 }
 
 func (s *scheduler) fault(c *call) plan {

@@ -3,15 +3,33 @@ package simulation
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
+
+	"seckill/domain"
 )
 
 // planTrouble spreads what is worse than a lost packet over the safety phase.
 func (w *world) planTrouble() {
 	kinds := []func(time.Duration){w.planCrash, w.planCrash, w.planFallBack, w.planFallBack, w.planFlush, w.planRestart, w.planOutage,
-		w.planOutage, w.planLostHalves, w.planLostHalves, w.planPause}
+		w.planOutage, w.planLostHalves, w.planLostHalves, w.planPause, w.planStragglers}
+	if w.params.Tampered {
+		w.planTampering()
+	}
 	for range w.params.Trouble {
 		kinds[w.dice.IntN(len(kinds))](w.span(2*time.Second, w.params.Safety-3*time.Second))
+	}
+}
+
+// planTampering is a hand in Redis: nothing but the guard in the ledger stands between it and an oversale.
+func (w *world) planTampering() {
+	for _, p := range w.products {
+		w.at(w.span(time.Second, 10*time.Second), "somebody adds to "+p, func() {
+			record := "seckill:{" + p + "}:stock"
+			if remaining, err := strconv.Atoi(w.store.mini.HGet(record, "remaining")); err == nil {
+				w.store.mini.HSet(record, "remaining", strconv.Itoa(remaining+500))
+			}
+		})
 	}
 }
 
@@ -72,6 +90,30 @@ func (w *world) planLostHalves(at time.Duration) {
 			}
 		}
 	})
+}
+
+// planStragglers is a loss of Redis while verdicts do not reach the broker: what they stand for comes after the
+// rebuild, when the units have been sold again and the next loss has just closed the product.
+func (w *world) planStragglers(at time.Duration) {
+	at = min(at, max(3*time.Second, w.params.Safety-25*time.Second))
+	var back func()
+	w.at(at-time.Second, "Redis saves, and verdicts are slow", func() {
+		back = w.store.picture()
+		w.slowFrom, w.slowTo = time.Now().Add(14*time.Second), time.Now().Add(20*time.Second)
+	})
+	w.at(at, "Redis falls back", func() { w.lose(back, true) })
+	w.at(at+9*time.Second, "verdicts are as quick as ever", func() { w.slowTo = time.Time{} })
+	w.at(at+13*time.Second, "Redis restarts", func() { w.lose(func() {}, true) })
+	for n := range 60 { // a crowd before the first loss, and one after its end
+		after := at - w.span(0, 900*time.Millisecond)
+		if n >= 10 {
+			after = at + 8*time.Second + w.span(0, 4900*time.Millisecond)
+		}
+		k := len(w.requests)
+		r := &request{number: k, command: must(domain.NewDeductCommand(w.products[0], fmt.Sprintf("u%d", k), fmt.Sprintf("t%d", k), 1))}
+		w.requests = append(w.requests, r)
+		w.at(after, r.String(), func() { w.ask(r) })
+	}
 }
 
 // planPause is an operator who pauses a product for some seconds.

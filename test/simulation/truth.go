@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -72,16 +73,14 @@ func (s *sightings) lateCommit(h *half) {
 // reached the broker. It tells a broken promise from the one thing that the promise leaves out.
 type truth struct {
 	mu        sync.Mutex
-	lostAt    map[string]time.Time // flows that Redis had and has forgotten, by key
-	arrivedAt map[string]time.Time // first commit of a message with the key
-	halves    map[string]bool      // keys of lost halves
-	drains    []drain
+	lostAt    map[string][]time.Time // when Redis forgot a living flow, by key
+	arrivedAt map[string]time.Time   // first commit of a message with the key
+	halves    map[string]bool        // keys of lost halves
+	drains    []time.Time            // when each looked at what is committed: what comes later is not waited for
 }
 
-type drain struct{ began, ended time.Time }
-
 func newTruth() *truth {
-	return &truth{lostAt: map[string]time.Time{}, arrivedAt: map[string]time.Time{}, halves: map[string]bool{}}
+	return &truth{lostAt: map[string][]time.Time{}, arrivedAt: map[string]time.Time{}, halves: map[string]bool{}}
 }
 
 func keysIn(body []byte) []string {
@@ -114,40 +113,31 @@ func (t *truth) halfLost(body []byte) {
 	}
 }
 
-func (t *truth) drained(began time.Time) {
+func (t *truth) drained(looked time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.drains = append(t.drains, drain{began, time.Now()})
+	t.drains = append(t.drains, looked)
 }
 
 // forgot compares what Redis held before and after a loss.
 func (t *truth) forgot(before, after map[string]string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for k := range before {
-		if _, still := after[k]; !still {
-			t.lostAt[k] = time.Now()
+	for k, flow := range before {
+		if _, still := after[k]; !still && (flow[0] == 'D' || flow[0] == 'S') {
+			t.lostAt[k] = append(t.lostAt[k], time.Now())
 		}
 	}
 }
 
 // excused reports whether the promise leaves a key out: Redis lost its flow, and no message of it had
-// reached the broker when the drain after that loss ended.
+// reached the broker when the drain after that loss looked what there is.
 func (t *truth) excused(k domain.Key) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	lost, was := t.lostAt[k.String()]
-	if !was {
-		return false
-	}
 	arrived, came := t.arrivedAt[k.String()]
-	if !came {
-		return true
-	}
-	for _, d := range t.drains {
-		if d.began.After(lost) {
-			return arrived.After(d.ended)
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.lostAt[k.String()], func(lost time.Time) bool {
+		missed := func(looked time.Time) bool { return looked.After(lost) && arrived.After(looked) }
+		return !came || slices.ContainsFunc(t.drains, missed)
+	})
 }

@@ -15,13 +15,33 @@ func TestEveryKnownBadVariantIsCaught(t *testing.T) {
 	for _, bad := range badVariants {
 		t.Run(strings.ReplaceAll(bad.name, " ", "_"), func(t *testing.T) {
 			t.Parallel()
+			params := DefaultParams()
+			params.Tampered = bad.tampered
 			for seed := range uint64(seedsToCatch) {
-				if w := simulate(t, seed, DefaultParams(), bad, &trace{}); len(w.violations) > 0 {
+				if w := simulate(t, seed, params, bad, &trace{}); len(w.violations) > 0 {
 					t.Logf("%s: caught by seed %d, the %d. one: %.200s", bad.name, seed, seed+1, w.violations[0])
 					return
 				}
 			}
 			t.Errorf("%s is not caught by %d seeds", bad.name, seedsToCatch)
 		})
+	}
+}
+
+// TestTheLedgersGuardIsTheLastLine: what somebody adds to the gate by hand is never sold.
+func TestTheLedgersGuardIsTheLastLine(t *testing.T) {
+	t.Parallel()
+	params := DefaultParams()
+	params.Tampered = true
+	refusals := 0
+	for seed := range uint64(4) {
+		w := simulate(t, seed, params, variant{}, &trace{})
+		if len(w.violations) > 0 {
+			t.Error(w.report())
+		}
+		refusals += w.seen.counts["guard refusal"]
+	}
+	if refusals == 0 {
+		t.Error("the guard had nothing to refuse")
 	}
 }

@@ -26,6 +26,7 @@ type Params struct {
 	Liveness time.Duration // how long everything has afterwards to come to rest
 	Trouble  int           // crashes, losses and outages
 	Rate     float64       // of faults among calls that change something
+	Tampered bool          // somebody gives the gate units by hand that nobody has; then only A is checked
 }
 
 // DefaultParams is a world that runs in a second.
@@ -80,6 +81,9 @@ func newWorld(seed uint64, params Params, bad variant, texts map[string]string, 
 }
 
 func (w *world) violation(format string, args ...any) {
+	if w.params.Tampered && !strings.HasPrefix(format, "A") && !strings.HasPrefix(format, "%s (%s)") {
+		return
+	}
 	w.violations = append(w.violations, fmt.Sprintf(format, args...))
 }
 
@@ -214,7 +218,7 @@ func (w *world) mend() {
 func (w *world) atRest() bool {
 	ctx := context.Background()
 	for _, r := range w.requests {
-		if r.asking || r.told == "" {
+		if r.asking || r.open || r.told == "" {
 			return false
 		}
 	}
@@ -259,7 +263,7 @@ func (w *world) judge() {
 		return
 	}
 	for _, i := range v.Invariants {
-		if i.Verdict != application.VerdictHolds {
+		if i.Verdict != application.VerdictHolds && (i.Name == "A" || !w.params.Tampered) {
 			w.violation("%s (%s) is %s: %+v", i.Name, i.Title, i.Verdict, i.Findings)
 		}
 	}
@@ -302,6 +306,10 @@ func (w *world) journal() []application.JournalEntry {
 		}
 		if r.ever && row.Status() != domain.OrderConfirmed && undone != application.AnswerAccepted && w.truth.excused(k) {
 			e.Answer = application.AnswerUnknown
+			w.residual++
+		}
+		if e.Answer == application.AnswerRefused && row.Status() == domain.OrderConfirmed && w.truth.excused(k) {
+			e.Answer = application.AnswerUnknown // refused by a gate that could not know of the first try
 			w.residual++
 		}
 		if e.Answer == "" {

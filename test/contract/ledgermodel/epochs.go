@@ -204,6 +204,7 @@ func (l *Ledger) Locked(ctx context.Context, product string, epoch int64, do fun
 	defer l.mu.Unlock()
 	l.markTold(locked.marked)
 	if locked.reopen {
+		s.openEpoch = s.f.Epoch
 		s.f.State, s.f.Reason, s.holder = domain.SaleOpen, "", ""
 		s.f.LastClosed, s.f.SuspendedAt = time.Since(s.f.SuspendedAt), time.Time{}
 		s.f.Version++

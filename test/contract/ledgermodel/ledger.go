@@ -63,9 +63,11 @@ func New(flaw Flaw) *Ledger {
 type stockRow struct {
 	f      domain.StockFields
 	opened int64 // put on sale at the start
-	holder string
-	until  time.Time
-	lock   chan struct{} // room for one: who has put something in holds the row
+
+	openEpoch int64 // under which it is or was last open
+	holder    string
+	until     time.Time
+	lock      chan struct{} // room for one: who has put something in holds the row
 }
 
 type orderRow struct {
@@ -155,7 +157,7 @@ func (l *Ledger) standing(item port.ApplyItem) port.ApplyOutcome {
 		return port.Met
 	case s == nil:
 		return port.UnknownProduct
-	case item.Plain && s.f.State != domain.SaleOpen:
+	case s.f.State != domain.SaleOpen && (item.Plain || item.Deduction.Epoch < s.openEpoch && item.AdoptedEpoch != s.openEpoch):
 		return port.Deferred
 	case s.f.State == domain.SaleOpen && (item.Plain || item.Deduction.Epoch < s.f.Epoch) && item.AdoptedEpoch != s.f.Epoch:
 		return port.Straggler

@@ -30,6 +30,8 @@
 // A buyer told "accepted" whose flow was lost and whose message misses the drain can be rejected. Should
 // the message come while a second loss is being drained, it is applied at once, as that epoch's own are, and
 // a buyer of that epoch can be rejected instead. Both take a half that is later than the broker's check window.
+// The second is this world's alone: the code parks a message of an epoch before the last open one, and it
+// asks the gate after the reopening (application/doc.go).
 //
 // # Beside the code
 //
