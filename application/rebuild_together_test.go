@@ -114,7 +114,8 @@ func TestARebuilderThatSleepsIsOvertakenAndDisturbsNothing(t *testing.T) {
 				travels := s.buy(t, "p", "travels")
 				s.store.Forget("p")
 				s.drains.takes = 10 * time.Second
-				s.drains.while = func() { s.apply(travels, domain.OrderConfirmed, false); s.drains.while = nil }
+				var arrives sync.Once
+				s.drains.while = func() { arrives.Do(func() { s.apply(travels, domain.OrderConfirmed, false) }) }
 				sleeper := s.join(t, "sleeper")
 				sleeper.freeze(step, 3*time.Minute)
 				time.Sleep(5 * time.Second)
