@@ -21,7 +21,7 @@ func TestF09InstancesOfOneProcessID(t *testing.T) {
 	s := shop.New(t, shop.Stack)
 	under := []string{"unshare", "--pid", "--fork", "--mount-proc", "--kill-child"}
 	if out, err := exec.Command(under[0], append(under[1:], "true")...).CombinedOutput(); err != nil {
-		t.Skipf("no process namespaces here: %v: %s", err, out)
+		t.Fatalf("two processes of one id need process namespaces, so root: %v: %s", err, out)
 	}
 	s.Under(under...) // both are process 1
 	s.Start()
