@@ -62,74 +62,74 @@ func Address(dsn string) []string {
 func (i *Inspector) Inspect(ctx context.Context) []port.Reading {
 	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
-	r := &ledgerReadings{node: i.node}
+	r := &port.Readings{Part: port.PartLedger, Node: i.node}
 	pool := i.store.pools[0] // the writer's
 	if err := pool.PingContext(ctx); err != nil {
-		r.unknown(port.ReadReachable, err.Error())
-		return r.found
+		r.Unknown(port.ReadReachable, err.Error())
+		return r.Found
 	}
-	r.text(port.ReadReachable, "yes")
+	r.Text(port.ReadReachable, "yes")
 	i.clockOf(ctx, r)
 	i.migrations(ctx, pool, r)
 	if i.store.dialect.lite {
 		sqliteSettings(ctx, pool, r)
-		return r.found
+		return r.Found
 	}
 	variables, err := mysqlVariables(ctx, pool)
 	if err != nil {
 		for _, line := range mysqlLines {
-			r.unknown(line.name, err.Error())
+			r.Unknown(line.name, err.Error())
 		}
 	} else {
 		mysqlSettings(variables, r)
 	}
 	mysqlRights(ctx, pool, r)
-	return r.found
+	return r.Found
 }
 
-func (i *Inspector) clockOf(ctx context.Context, r *ledgerReadings) {
+func (i *Inspector) clockOf(ctx context.Context, r *port.Readings) {
 	before := i.clock.Now()
 	theirs, err := i.store.now(i.store.writer.WithContext(ctx))
 	after := i.clock.Now()
 	if err != nil {
-		r.unknown(port.ReadClock, err.Error())
+		r.Unknown(port.ReadClock, err.Error())
 		return
 	}
 	middle := before.Add(after.Sub(before) / 2)
-	r.number(port.ReadClock, theirs.at.Sub(middle).Milliseconds())
+	r.Number(port.ReadClock, theirs.at.Sub(middle).Milliseconds())
 }
 
 // migrations compares the steps that the database has with this program's. It reads the table
 // alone: asking the tool would make it where it is not there.
-func (i *Inspector) migrations(ctx context.Context, pool *sql.DB, r *ledgerReadings) {
+func (i *Inspector) migrations(ctx context.Context, pool *sql.DB, r *port.Readings) {
 	wanted, err := i.store.steps()
 	if err != nil {
-		r.unknown(port.ReadMigrations, err.Error())
+		r.Unknown(port.ReadMigrations, err.Error())
 		return
 	}
 	rows, err := pool.QueryContext(ctx, "SELECT version_id FROM goose_db_version")
 	if noSuchTable(err) {
-		r.number(port.ReadMigrations, int64(len(wanted)))
+		r.Number(port.ReadMigrations, int64(len(wanted)))
 		return
 	}
 	if err != nil {
-		r.unknown(port.ReadMigrations, err.Error())
+		r.Unknown(port.ReadMigrations, err.Error())
 		return
 	}
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
 		var step int64
 		if err := rows.Scan(&step); err != nil {
-			r.unknown(port.ReadMigrations, err.Error())
+			r.Unknown(port.ReadMigrations, err.Error())
 			return
 		}
 		wanted = slices.DeleteFunc(wanted, func(w int64) bool { return w == step })
 	}
 	if err := rows.Err(); err != nil {
-		r.unknown(port.ReadMigrations, err.Error())
+		r.Unknown(port.ReadMigrations, err.Error())
 		return
 	}
-	r.number(port.ReadMigrations, int64(len(wanted)))
+	r.Number(port.ReadMigrations, int64(len(wanted)))
 }
 
 // steps are the numbers of this program's migrations.
@@ -199,7 +199,7 @@ func mysqlVariables(ctx context.Context, pool *sql.DB) (map[string]string, error
 	return variables, rows.Err()
 }
 
-func mysqlSettings(variables map[string]string, r *ledgerReadings) {
+func mysqlSettings(variables map[string]string, r *port.Readings) {
 	for _, line := range mysqlLines {
 		value, said := "", false
 		for _, name := range line.variables {
@@ -211,13 +211,13 @@ func mysqlSettings(variables map[string]string, r *ledgerReadings) {
 		switch {
 		case !said && line.optional:
 		case !said:
-			r.unknown(line.name, "the server has no such variable")
+			r.Unknown(line.name, "the server has no such variable")
 		case line.number && err != nil:
-			r.unknown(line.name, "the server gives no number")
+			r.Unknown(line.name, "the server gives no number")
 		case line.number:
-			r.number(line.name, number)
+			r.Number(line.name, number)
 		default:
-			r.text(line.name, value)
+			r.Text(line.name, value)
 		}
 	}
 	readOnly, said := variables["read_only"]
@@ -225,13 +225,13 @@ func mysqlSettings(variables map[string]string, r *ledgerReadings) {
 		readOnly = "ON"
 	}
 	if said {
-		r.text(port.ReadReadOnly, readOnly)
+		r.Text(port.ReadReadOnly, readOnly)
 	} else {
-		r.unknown(port.ReadReadOnly, "the server has no such variable")
+		r.Unknown(port.ReadReadOnly, "the server has no such variable")
 	}
 	if variables["log_bin"] == "ON" {
 		if n, err := strconv.ParseInt(variables["sync_binlog"], 10, 64); err == nil {
-			r.number(port.ReadBinlogSync, n)
+			r.Number(port.ReadBinlogSync, n)
 		}
 	}
 }
@@ -239,10 +239,10 @@ func mysqlSettings(variables map[string]string, r *ledgerReadings) {
 var schemaRights = []string{"ALL PRIVILEGES", "CREATE", "ALTER", "DROP", "INDEX"}
 
 // mysqlRights gives the rights' names and nothing else of the grants, in which some servers show the password's hash.
-func mysqlRights(ctx context.Context, pool *sql.DB, r *ledgerReadings) {
+func mysqlRights(ctx context.Context, pool *sql.DB, r *port.Readings) {
 	rows, err := pool.QueryContext(ctx, "SHOW GRANTS")
 	if err != nil {
-		r.unknown(port.ReadRights, "SHOW GRANTS is refused")
+		r.Unknown(port.ReadRights, "SHOW GRANTS is refused")
 		return
 	}
 	defer func() { _ = rows.Close() }()
@@ -250,20 +250,20 @@ func mysqlRights(ctx context.Context, pool *sql.DB, r *ledgerReadings) {
 	for rows.Next() {
 		var grant string
 		if err := rows.Scan(&grant); err != nil {
-			r.unknown(port.ReadRights, "SHOW GRANTS cannot be read")
+			r.Unknown(port.ReadRights, "SHOW GRANTS cannot be read")
 			return
 		}
 		held = append(held, rightsIn(grant)...)
 	}
 	if rows.Err() != nil {
-		r.unknown(port.ReadRights, "SHOW GRANTS cannot be read")
+		r.Unknown(port.ReadRights, "SHOW GRANTS cannot be read")
 		return
 	}
 	slices.Sort(held)
 	if held = slices.Compact(held); len(held) == 0 {
 		held = []string{"none"}
 	}
-	r.text(port.ReadRights, strings.Join(held, ", "))
+	r.Text(port.ReadRights, strings.Join(held, ", "))
 }
 
 func rightsIn(grant string) (held []string) {
@@ -279,7 +279,7 @@ func rightsIn(grant string) (held []string) {
 	return held
 }
 
-func sqliteSettings(ctx context.Context, pool *sql.DB, r *ledgerReadings) {
+func sqliteSettings(ctx context.Context, pool *sql.DB, r *port.Readings) {
 	var version, mode string
 	var synchronous int64
 	for _, line := range []struct {
@@ -291,36 +291,13 @@ func sqliteSettings(ctx context.Context, pool *sql.DB, r *ledgerReadings) {
 		err := pool.QueryRowContext(ctx, line.query).Scan(line.into)
 		switch {
 		case err != nil:
-			r.unknown(line.name, err.Error())
+			r.Unknown(line.name, err.Error())
 		case line.name == port.ReadSynchronous:
-			r.number(line.name, synchronous)
+			r.Number(line.name, synchronous)
 		case line.name == port.ReadJournalMode:
-			r.text(line.name, mode)
+			r.Text(line.name, mode)
 		default:
-			r.text(line.name, version+" SQLite")
+			r.Text(line.name, version+" SQLite")
 		}
 	}
-}
-
-// ledgerReadings gathers what the database says.
-type ledgerReadings struct {
-	node  string
-	found []port.Reading
-}
-
-func (l *ledgerReadings) add(r port.Reading) {
-	r.Part, r.Node = port.PartLedger, l.node
-	l.found = append(l.found, r)
-}
-
-func (l *ledgerReadings) text(name port.ReadingName, text string) {
-	l.add(port.Reading{Name: name, Known: true, Text: text})
-}
-
-func (l *ledgerReadings) number(name port.ReadingName, n int64) {
-	l.add(port.Reading{Name: name, Known: true, Number: n})
-}
-
-func (l *ledgerReadings) unknown(name port.ReadingName, detail string) {
-	l.add(port.Reading{Name: name, Detail: detail})
 }

@@ -97,13 +97,13 @@ func (i *Inspector) master(ctx context.Context, client *redis.Client) (found []p
 	if err != nil {
 		return []port.Reading{away(node, err)}, 0, false
 	}
-	n := nodeReadings{node: node, info: info}
-	n.text(port.ReadReachable, "yes")
+	n := readingsOf(node, info)
+	n.Text(port.ReadReachable, "yes")
 	n.version()
 	n.field(port.ReadRole, "role")
 	n.field(port.ReadEviction, "maxmemory_policy")
 	if info["maxmemory"] == "0" {
-		n.add(port.Reading{Name: port.ReadMaxMemory, Known: true, Text: "no limit"})
+		n.Add(port.Reading{Name: port.ReadMaxMemory, Known: true, Text: "no limit"})
 	} else {
 		n.count(port.ReadMaxMemory, "maxmemory")
 	}
@@ -115,7 +115,7 @@ func (i *Inspector) master(ctx context.Context, client *redis.Client) (found []p
 		i.replicas(ctx, &n)
 	}
 	free, known = n.free()
-	return n.found, free, known
+	return n.Found, free, known
 }
 
 // nodeOf is the server's address; behind sentinels it is known by the master's name.
@@ -132,23 +132,23 @@ func (i *Inspector) mode(ctx context.Context, client *redis.Client, n *nodeReadi
 	isCluster, said := n.info["cluster_enabled"]
 	switch {
 	case !said:
-		n.unknown(port.ReadClusterMode, "the server does not say whether it is of a cluster")
+		n.Unknown(port.ReadClusterMode, "the server does not say whether it is of a cluster")
 	case (isCluster == "1") == asCluster:
-		n.text(port.ReadClusterMode, "as set")
+		n.Text(port.ReadClusterMode, "as set")
 	case asCluster:
-		n.text(port.ReadClusterMode, "several addresses of single servers")
+		n.Text(port.ReadClusterMode, "several addresses of single servers")
 	default:
-		n.text(port.ReadClusterMode, "one address of a cluster")
+		n.Text(port.ReadClusterMode, "one address of a cluster")
 	}
 	if isCluster != "1" {
 		return
 	}
 	text, err := client.ClusterInfo(ctx).Result()
 	if state := infoFields(text)["cluster_state"]; err == nil && state != "" {
-		n.text(port.ReadClusterState, state)
+		n.Text(port.ReadClusterState, state)
 		return
 	}
-	n.unknown(port.ReadClusterState, "CLUSTER INFO does not answer: "+reason(err))
+	n.Unknown(port.ReadClusterState, "CLUSTER INFO does not answer: "+reason(err))
 }
 
 // replicas reads the attached replicas as the master sees them, and their settings from themselves.
@@ -170,17 +170,17 @@ func (i *Inspector) replicas(ctx context.Context, n *nodeReadings) {
 			lag = max(lag, offset-at)
 		}
 	}
-	n.number(port.ReadReplicas, inStep)
+	n.Number(port.ReadReplicas, inStep)
 	if len(attached) == 0 {
 		return
 	}
-	n.number(port.ReadReplicaLag, lag)
+	n.Number(port.ReadReplicaLag, lag)
 	// The field is there only where min-replicas-to-write is set.
 	_, set := n.info["min_slaves_good_slaves"]
-	n.number(port.ReadMinReplicas, map[bool]int64{true: 1}[set])
+	n.Number(port.ReadMinReplicas, map[bool]int64{true: 1}[set])
 	slices.Sort(attached)
 	for _, addr := range attached[:min(len(attached), replicasMax)] {
-		n.found = append(n.found, i.replica(ctx, addr)...)
+		n.Found = append(n.Found, i.replica(ctx, addr)...)
 	}
 }
 
@@ -190,59 +190,45 @@ func (i *Inspector) replica(ctx context.Context, addr string) []port.Reading {
 	options.PoolSize = 1
 	client := redis.NewClient(options)
 	defer func() { _ = client.Close() }()
-	n := nodeReadings{node: addr}
+	n := readingsOf(addr, nil)
 	info, err := readInfo(ctx, client)
 	if err != nil {
-		n.unknown(port.ReadReplicaEvicts, err.Error())
-		n.unknown(port.ReadReplicaPersist, err.Error())
-		return n.found
+		n.Unknown(port.ReadReplicaEvicts, err.Error())
+		n.Unknown(port.ReadReplicaPersist, err.Error())
+		return n.Found
 	}
 	n.info = info
 	n.field(port.ReadReplicaEvicts, "maxmemory_policy")
-	n.text(port.ReadReplicaPersist, yesNo(info["aof_enabled"]))
-	return n.found
+	n.Text(port.ReadReplicaPersist, yesNo(info["aof_enabled"]))
+	return n.Found
 }
 
 // nodeReadings gathers what one node says.
 type nodeReadings struct {
-	node  string
-	info  map[string]string
-	found []port.Reading
+	port.Readings
+	info map[string]string
 }
 
-func (n *nodeReadings) add(r port.Reading) {
-	r.Part, r.Node = port.PartGate, n.node
-	n.found = append(n.found, r)
-}
-
-func (n *nodeReadings) text(name port.ReadingName, text string) {
-	n.add(port.Reading{Name: name, Known: true, Text: text})
-}
-
-func (n *nodeReadings) number(name port.ReadingName, number int64) {
-	n.add(port.Reading{Name: name, Known: true, Number: number})
-}
-
-func (n *nodeReadings) unknown(name port.ReadingName, detail string) {
-	n.add(port.Reading{Name: name, Detail: detail})
+func readingsOf(node string, info map[string]string) nodeReadings {
+	return nodeReadings{Readings: port.Readings{Part: port.PartGate, Node: node}, info: info}
 }
 
 // field is a line of INFO.
 func (n *nodeReadings) field(name port.ReadingName, key string) {
 	if value, said := n.info[key]; said {
-		n.text(name, value)
+		n.Text(name, value)
 		return
 	}
-	n.unknown(name, "INFO has no "+key)
+	n.Unknown(name, "INFO has no "+key)
 }
 
 func (n *nodeReadings) count(name port.ReadingName, key string) {
 	number, err := strconv.ParseInt(n.info[key], 10, 64)
 	if err != nil {
-		n.unknown(name, "INFO has no number "+key)
+		n.Unknown(name, "INFO has no number "+key)
 		return
 	}
-	n.number(name, number)
+	n.Number(name, number)
 }
 
 func (n *nodeReadings) version() {
@@ -254,25 +240,25 @@ func (n *nodeReadings) version() {
 	major, _, _ := strings.Cut(version, ".")
 	number, err := strconv.ParseInt(major, 10, 64)
 	if err != nil {
-		n.unknown(port.ReadRedisVersion, "INFO has no version")
+		n.Unknown(port.ReadRedisVersion, "INFO has no version")
 		return
 	}
-	n.add(port.Reading{Name: port.ReadRedisVersion, Known: true, Number: number, Text: kind + " " + version})
+	n.Add(port.Reading{Name: port.ReadRedisVersion, Known: true, Number: number, Text: kind + " " + version})
 }
 
 func (n *nodeReadings) persistence(ctx context.Context, client *redis.Client) {
 	if enabled, said := n.info["aof_enabled"]; said {
-		n.text(port.ReadAppendOnly, yesNo(enabled))
+		n.Text(port.ReadAppendOnly, yesNo(enabled))
 	} else {
-		n.unknown(port.ReadAppendOnly, "INFO has no aof_enabled")
+		n.Unknown(port.ReadAppendOnly, "INFO has no aof_enabled")
 	}
 	n.field(port.ReadLastWrite, "aof_last_write_status")
 	settings, err := client.ConfigGet(ctx, "appendfsync").Result()
 	if value := settings["appendfsync"]; err == nil && value != "" {
-		n.text(port.ReadAppendFsync, value)
+		n.Text(port.ReadAppendFsync, value)
 		return
 	}
-	n.unknown(port.ReadAppendFsync, "CONFIG GET does not answer: "+reason(err))
+	n.Unknown(port.ReadAppendFsync, "CONFIG GET does not answer: "+reason(err))
 }
 
 // identity asks as the gate's scripts do.
@@ -282,11 +268,11 @@ return type(info) == 'string' and string.match(info, 'master_replid:(%x+)') or '
 	id, err := client.Eval(ctx, script, nil).Text()
 	switch {
 	case err != nil:
-		n.unknown(port.ReadIdentity, "a script does not run: "+reason(err))
+		n.Unknown(port.ReadIdentity, "a script does not run: "+reason(err))
 	case id == "" || id != n.info["master_replid"]:
-		n.text(port.ReadIdentity, "no: a script is not told master_replid")
+		n.Text(port.ReadIdentity, "no: a script is not told master_replid")
 	default:
-		n.text(port.ReadIdentity, "yes")
+		n.Text(port.ReadIdentity, "yes")
 	}
 }
 
@@ -295,11 +281,11 @@ func (n *nodeReadings) clock(ctx context.Context, client *redis.Client, ours por
 	before := ours.Now()
 	theirs, err := client.Time(ctx).Result()
 	if err != nil {
-		n.unknown(port.ReadClock, "TIME does not answer: "+reason(err))
+		n.Unknown(port.ReadClock, "TIME does not answer: "+reason(err))
 		return
 	}
 	after := ours.Now()
-	n.number(port.ReadClock, theirs.Sub(before.Add(after.Sub(before)/2)).Milliseconds())
+	n.Number(port.ReadClock, theirs.Sub(before.Add(after.Sub(before)/2)).Milliseconds())
 }
 
 // free is what the limit, or the machine, leaves.

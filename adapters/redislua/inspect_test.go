@@ -29,9 +29,9 @@ func awayInspector(tb testing.TB) port.Inspector {
 
 func TestInspectionReadsInfo(t *testing.T) {
 	t.Parallel()
-	n := nodeReadings{node: "n", info: infoFields("# Server\r\nredis_version:7.0.15\r\nmaxmemory:100\r\nused_memory:40\r\n")}
+	n := readingsOf("n", infoFields("# Server\r\nredis_version:7.0.15\r\nmaxmemory:100\r\nused_memory:40\r\n"))
 	n.version()
-	if r := n.found[0]; !r.Known || r.Number != 7 || r.Text != "Redis 7.0.15" {
+	if r := n.Found[0]; !r.Known || r.Number != 7 || r.Text != "Redis 7.0.15" {
 		t.Errorf("%+v", r)
 	}
 	if free, known := n.free(); free != 60 || !known {
@@ -47,7 +47,7 @@ func TestInspectionReadsInfo(t *testing.T) {
 	}
 	n.info = infoFields("redis_version:7.2.4\r\nvalkey_version:8.0.1\r\n")
 	n.version()
-	if r := n.found[1]; r.Number != 8 || r.Text != "Valkey 8.0.1" {
+	if r := n.Found[1]; r.Number != 8 || r.Text != "Valkey 8.0.1" {
 		t.Errorf("%+v", r)
 	}
 }

@@ -104,6 +104,33 @@ type Reading struct {
 	Detail string
 }
 
+// Readings gathers what one node of a part says.
+type Readings struct {
+	Part, Node string
+	Found      []Reading
+}
+
+// Add takes a reading as it is, but for its part and node.
+func (r *Readings) Add(reading Reading) {
+	reading.Part, reading.Node = r.Part, r.Node
+	r.Found = append(r.Found, reading)
+}
+
+// Text takes a word that was found.
+func (r *Readings) Text(name ReadingName, text string) {
+	r.Add(Reading{Name: name, Known: true, Text: text})
+}
+
+// Number takes a number that was found.
+func (r *Readings) Number(name ReadingName, number int64) {
+	r.Add(Reading{Name: name, Known: true, Number: number})
+}
+
+// Unknown takes what could not be read, and why.
+func (r *Readings) Unknown(name ReadingName, detail string) {
+	r.Add(Reading{Name: name, Detail: detail})
+}
+
 // Inspector reads what a promise hangs on from live servers.
 type Inspector interface {
 	// Inspect reads all of it, and changes nothing. It never fails as a whole: what could not be read
