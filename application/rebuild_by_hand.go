@@ -86,7 +86,7 @@ func (r *RebuildByHand) Rebuild(ctx context.Context, product string, lost LostPo
 	}
 	answer := RebuildAnswer{Product: product, Was: stock.State().String(), State: stock.State().String(), Flows: []LostFlow{}}
 	if stock.State() == domain.SaleDamaged {
-		err = r.accept(ctx, lost, &answer)
+		err = r.accept(ctx, stock.Epoch(), lost, &answer)
 	} else if lost != LostReport {
 		err = r.epochs.Suspend(ctx, []string{product}, "asked for by "+audit.Actor+": "+audit.Reason, false)
 	}
@@ -116,12 +116,12 @@ func (r *RebuildByHand) record(ctx context.Context, answer RebuildAnswer, audit 
 
 // accept goes through all flows of a damaged product, and makes it a suspended one whose numbers are
 // beyond whatever the gate has been told.
-func (r *RebuildByHand) accept(ctx context.Context, lost LostPolicy, answer *RebuildAnswer) error {
+func (r *RebuildByHand) accept(ctx context.Context, epoch int64, lost LostPolicy, answer *RebuildAnswer) error {
 	if lost != LostReport && lost != LostRestore && lost != LostDrop {
 		return &domain.Error{Code: domain.CodeInvalidRequest, Field: "lost",
 			Detail: "lost must be report, restore or drop: the product is damaged"}
 	}
-	err := r.flows.Walk(ctx, answer.Product, func(flows []domain.Flow) error { return r.page(ctx, lost, answer, flows) })
+	err := r.flows.Walk(ctx, answer.Product, func(flows []domain.Flow) error { return r.page(ctx, epoch, lost, answer, flows) })
 	if err != nil || lost == LostReport {
 		return err
 	}
@@ -139,7 +139,7 @@ func (r *RebuildByHand) accept(ctx context.Context, lost LostPolicy, answer *Reb
 }
 
 // page deals with some flows. Open ones are left to the rebuild and the relay, which finish them.
-func (r *RebuildByHand) page(ctx context.Context, lost LostPolicy, answer *RebuildAnswer, flows []domain.Flow) error {
+func (r *RebuildByHand) page(ctx context.Context, epoch int64, lost LostPolicy, answer *RebuildAnswer, flows []domain.Flow) error {
 	orders, err := r.ledger.Fates(ctx, keysOfFlows(flows))
 	if err != nil {
 		return err
@@ -156,7 +156,9 @@ func (r *RebuildByHand) page(ctx context.Context, lost LostPolicy, answer *Rebui
 		switch {
 		case !row.IsZero() || f.Key().IsChange():
 		case f.State() == domain.FlowSettled && lost == LostRestore:
-			again = append(again, port.ApplyItem{Deduction: domain.DeductionOf(f)})
+			held := domain.DeductionOf(f)
+			held.Epoch = max(held.Epoch, epoch) // this gate holds its units, or the ledger would have it ask for them
+			again = append(again, port.ApplyItem{Deduction: held})
 		default:
 			claims = append(claims, fateOf(f))
 		}
