@@ -124,7 +124,7 @@ func (b *broker) check() {
 func (b *broker) ask(inst *instance, h *half) {
 	verdict := domain.VerdictUnknown
 	if batch, err := wire.Decode(h.body); err == nil {
-		verdict = inst.listener.Resolve(context.Background(), batch)
+		verdict = inst.listener.Resolve(forHalf(h.number), batch)
 	}
 	if verdict == domain.VerdictCommit {
 		b.w.seen.hit("check-back that committed")
@@ -308,7 +308,7 @@ func (c client) transact(batch domain.Batch, body []byte) (port.SendResult, erro
 		c.w.oneWay(c.inst, c.who, h, domain.VerdictRollback)
 		return port.SendUnknown, nil
 	}
-	verdict := c.inst.listener.Confirm(context.Background(), batch)
+	verdict := c.inst.listener.Confirm(forHalf(h.number), batch)
 	c.w.note("  local transaction of %d says %s", h.number, verdict)
 	if c.inst.isDead() {
 		return port.SendUnknown, errDead

@@ -153,10 +153,21 @@ func (s *scheduler) note(format string, args ...any) {
 	s.notes = append(s.notes, fmt.Sprintf(format, args...))
 }
 
+type halfKey struct{}
+
+// forHalf tells calls apart that are made for different halves and ask for the same: which of two equal
+// calls is taken first would be Go's doing.
+func forHalf(number int64) context.Context {
+	return context.WithValue(context.Background(), halfKey{}, number)
+}
+
 // pass carries a call out when the scheduler lets it: do runs once at most, here. An error
 // of pass's own is errLost, errRefused, errDead or ctx's.
 func (s *scheduler) pass(ctx context.Context, c *call, do func()) error {
 	c.parked = make(chan verdict, 1)
+	if half, _ := ctx.Value(halfKey{}).(int64); half != 0 {
+		c.args += fmt.Sprintf(" for half %d", half)
+	}
 	s.mu.Lock()
 	if c.inst != nil && c.inst.dead {
 		s.mu.Unlock()

@@ -180,7 +180,10 @@ func (w *world) die(inst *instance) {
 	w.seen.hit("crash")
 	w.trace.add("%s dies", inst)
 	w.abandon(inst)
-	go inst.stop()
+	go func() {
+		time.Sleep(1) // whoever waits has heard its verdict when its context ends
+		inst.stop()
+	}()
 	w.at(w.span(300*time.Millisecond, 8*time.Second), "a successor of "+inst.String(), func() {
 		if w.instances[inst.number] == inst {
 			w.boot(inst.number, inst.life+1)
