@@ -181,7 +181,7 @@ func (w *world) die(inst *instance) {
 	w.trace.add("%s dies", inst)
 	w.abandon(inst)
 	go func() {
-		time.Sleep(1) // whoever waits has heard its verdict when its context ends
+		time.Sleep(time.Nanosecond) // whoever waits has heard its verdict when its context ends
 		inst.stop()
 	}()
 	w.at(w.span(300*time.Millisecond, 8*time.Second), "a successor of "+inst.String(), func() {
