@@ -185,10 +185,15 @@ func (r *run) waiting() (n int, example string) {
 }
 
 // judge counts what the buyers were told, has the journal verified, and adds it all to the figures.
-func (r *run) judge(v application.Verification, settled time.Duration) Result {
+func (r *run) judge(from time.Time, v application.Verification, settled time.Duration) Result {
 	r.t.Helper()
 	journal, contradicted := r.count()
 	accepted := r.counts.Accepted
+	judged := r.verifyJournal(journal)
+	for settled > 0 && undecided(judged) { // a loss that was noticed after the books had agreed: what it costs counts, too
+		v, settled = r.settle(from)
+		judged = r.verifyJournal(journal)
+	}
 	for i, s := range r.sale.Doors {
 		for _, o := range s.Reopenings()[r.begun[i]:] {
 			if o.Product == r.sale.Product {
@@ -199,7 +204,6 @@ func (r *run) judge(v application.Verification, settled time.Duration) Result {
 	if settled > 0 {
 		r.counts.Settle = []float64{settled.Seconds()}
 	}
-	judged := r.verifyJournal(journal)
 	r.checkVerdicts(judged, contradicted)
 	cancelled := r.counts.Seen["cancelled"]
 	if v.Holds && judged.Confirmed != accepted-cancelled+r.sale.Strangers && r.counts.Residual == 0 {
@@ -264,6 +268,11 @@ func (r *run) verifyJournal(journal []application.JournalEntry) application.Veri
 		defer s.Start()
 	}
 	return s.VerifyJournalOf(r.sale.Product, journal)
+}
+
+// undecided reports whether nothing is broken, and something moves still.
+func undecided(v application.Verification) bool {
+	return !v.Holds && !slices.ContainsFunc(v.Invariants, func(i application.InvariantResult) bool { return i.Broken > 0 })
 }
 
 // checkVerdicts takes over what verify found broken, less what both stores have lost.

@@ -81,7 +81,7 @@ func Sell(t *testing.T, sale Sale) Result {
 	v, settled := r.settle(from)
 	cancel()
 	r.home.Wait()
-	return r.judge(v, settled)
+	return r.judge(from, v, settled)
 }
 
 // run is a sale under way.
