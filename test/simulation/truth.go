@@ -74,7 +74,7 @@ func (s *sightings) lateCommit(h *half) {
 type truth struct {
 	mu        sync.Mutex
 	lostAt    map[string][]time.Time // when Redis forgot a living flow, by key
-	arrivedAt map[string]time.Time   // first commit of a message with the key
+	arrivedAt map[string]time.Time   // first commit of a message of the service's own with the key
 	halves    map[string]bool        // keys of lost halves
 	drains    []time.Time            // when each looked at what is committed: what comes later is not waited for
 }
@@ -95,7 +95,12 @@ func keysIn(body []byte) []string {
 	return keys
 }
 
+// committed notes that what a drain waits for has come. A message in the plain form is not that: it claims
+// nothing, and while a product is suspended it is parked.
 func (t *truth) committed(body []byte) {
+	if batch, err := wire.Decode(body); err != nil || batch.Plain {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, k := range keysIn(body) {
