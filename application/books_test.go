@@ -26,9 +26,10 @@ type books struct {
 	flows  map[domain.Key]int // flow rows
 	holder map[string]string
 	until  map[string]time.Time
-	calls  []string                  // of what changes something
-	fault  func(method string) error // nil: none
-	late   func(*books, string)      // called once, when the stock row is locked
+	calls  []string                    // of what changes something
+	fault  func(method string) error   // nil: none
+	late   func(*books, string)        // called once, when the stock row is locked
+	defers func(domain.Deduction) bool // what has to wait for the reopening; nil: nothing
 }
 
 func newBooks() *books {
@@ -161,6 +162,10 @@ func (b *books) Apply(_ context.Context, items []port.ApplyItem) (r port.ApplyRe
 		s := b.stocks[d.Key.Product()]
 		if met := b.fatesLocked([]domain.Key{d.Key})[0]; !met.IsZero() {
 			r.Replies = append(r.Replies, port.ApplyReply{Outcome: port.Met, Order: met})
+			continue
+		}
+		if b.defers != nil && b.defers(d) {
+			r.Replies = append(r.Replies, port.ApplyReply{Outcome: port.Deferred})
 			continue
 		}
 		if s.State == domain.SaleOpen && d.Epoch < s.Epoch && item.AdoptedEpoch < s.Epoch {
@@ -640,7 +645,7 @@ func newShop(change func(*application.RebuildConfig)) *shop {
 	if change != nil {
 		change(&cfg)
 	}
-	s.repair = application.NewRebuildStock(s.books, s.books, s.gate, s.gate, s.drains, s.lease, cfg, quietLog)
+	s.repair = application.NewRebuildStock(s.books, s.books, s.gate, s.gate, s.books, s.drains, s.lease, cfg, quietLog)
 	s.eyes = application.StockEyes{Catalog: s.books, Gate: s.gate, Admin: s.gate, Flows: s.gate, Ledger: s.books, Outbox: s.books}
 	return s
 }

@@ -67,14 +67,17 @@ func (r *RebuildStock) attempt(ctx context.Context, product string, begun time.T
 }
 
 // attemptLease is how long an attempt may go on; the ledger's clock says the same. It is renewed while rows are
-// written back, so that a product may have any number of them. Under the lock of the stock row nobody
+// applied and written back, so that a product may have any number of them. Under the lock of the stock row nobody
 // else can begin, and there is little left to do, so one lease has to do.
 type attemptLease struct {
 	until *time.Timer
 	taken time.Time
 }
 
-func (r *RebuildStock) renew(ctx context.Context, lease *attemptLease, stock domain.Stock) error {
+func (r *RebuildStock) renewInTime(ctx context.Context, lease *attemptLease, stock domain.Stock) error {
+	if time.Since(lease.taken) <= r.cfg.Lease/3 {
+		return nil
+	}
 	begun := time.Now()
 	kept, err := r.epochs.KeepAttempt(ctx, stock.Product(), r.cfg.Holder, stock.Epoch(), r.cfg.Lease)
 	if err != nil {
@@ -139,6 +142,9 @@ func (r *RebuildStock) build(ctx context.Context, stock domain.Stock, lease *att
 	if err := moved(r.gate.Prepare(ctx, product, epoch)); err != nil {
 		return fmt.Errorf("prepare: %w", err)
 	}
+	if err := r.applyOpen(ctx, stock, lease); err != nil {
+		return fmt.Errorf("apply what is open: %w", err)
+	}
 	cursor, err := r.writeBackRows(ctx, stock, lease)
 	if err != nil {
 		return fmt.Errorf("write rows back: %w", err)
@@ -155,15 +161,40 @@ func (r *RebuildStock) build(ctx context.Context, stock domain.Stock, lease *att
 	return err // perhaps it is open all the same: the next attempt finds out
 }
 
+// applyOpen makes rows of the flows that the gate has kept and no message has brought, as their messages would. Were
+// they carried over into the new gate, a second loss could take them before their messages come, and those could then
+// not be told from stragglers whose units were sold again. What is of a gate before the last one is such a
+// straggler: it stays open, and asks for its units after the reopening.
+func (r *RebuildStock) applyOpen(ctx context.Context, stock domain.Stock, lease *attemptLease) error {
+	for after := int64(0); ; {
+		if err := r.renewInTime(ctx, lease, stock); err != nil {
+			return err
+		}
+		flows, err := r.flows.Page(ctx, stock.Product(), after, r.cfg.PageMax)
+		if err != nil || len(flows) == 0 {
+			return err
+		}
+		items := make([]port.ApplyItem, len(flows))
+		for i, f := range flows {
+			items[i].Deduction = domain.DeductionOf(f)
+		}
+		if _, err := r.ledger.Apply(ctx, items); err != nil {
+			return err
+		}
+		if len(flows) < r.cfg.PageMax {
+			return nil
+		}
+		after = flows[len(flows)-1].Sequence()
+	}
+}
+
 // writeBackRows writes the rows as they are without a lock, which is nearly all of them.
 func (r *RebuildStock) writeBackRows(ctx context.Context, stock domain.Stock, lease *attemptLease) (port.RowCursor, error) {
 	product, epoch := stock.Product(), stock.Epoch()
 	var cursor port.RowCursor
 	for {
-		if time.Since(lease.taken) > r.cfg.Lease/3 {
-			if err := r.renew(ctx, lease, stock); err != nil {
-				return cursor, err
-			}
+		if err := r.renewInTime(ctx, lease, stock); err != nil {
+			return cursor, err
 		}
 		rows, next, err := r.epochs.Rows(ctx, product, cursor, r.cfg.PageMax)
 		if err != nil {

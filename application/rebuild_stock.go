@@ -61,6 +61,7 @@ type RebuildStock struct {
 	catalog port.Catalog
 	gate    port.GateAdmin
 	flows   port.OpenFlows
+	ledger  port.Ledger
 	drainer port.Drainer
 	lease   *Lease
 	cfg     RebuildConfig
@@ -106,9 +107,9 @@ var (
 
 // NewRebuildStock wires the use case; lease is read again after each reopening.
 func NewRebuildStock(epochs port.Epochs, catalog port.Catalog, gate port.GateAdmin, flows port.OpenFlows,
-	drainer port.Drainer, lease *Lease, cfg RebuildConfig, log *slog.Logger) *RebuildStock {
-	return &RebuildStock{epochs: epochs, catalog: catalog, gate: gate, flows: flows, drainer: drainer, lease: lease,
-		cfg: cfg, log: log, pending: make(map[string]*suspicion), changed: make(chan struct{}),
+	ledger port.Ledger, drainer port.Drainer, lease *Lease, cfg RebuildConfig, log *slog.Logger) *RebuildStock {
+	return &RebuildStock{epochs: epochs, catalog: catalog, gate: gate, flows: flows, ledger: ledger, drainer: drainer,
+		lease: lease, cfg: cfg, log: log, pending: make(map[string]*suspicion), changed: make(chan struct{}),
 		wakeSuspend: make(chan struct{}, 1), wakeRebuild: make(chan struct{}, 1)}
 }
 

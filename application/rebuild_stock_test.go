@@ -111,7 +111,7 @@ func TestAFlushedGateIsRebuiltFromRowsAndWhatIsOpen(t *testing.T) {
 			t.Errorf("stats %+v", stats)
 		}
 	})
-	inBubble(t, "open flows survive", func(t *testing.T) {
+	inBubble(t, "open flows that survive become rows", func(t *testing.T) {
 		s := newShop(nil)
 		s.open(t, "p", 10)
 		for i := range 5 {
@@ -121,15 +121,20 @@ func TestAFlushedGateIsRebuiltFromRowsAndWhatIsOpen(t *testing.T) {
 		s.apply(withRow, domain.OrderConfirmed, true)
 		rejected := s.buy(t, "p", "rejected")
 		s.apply(rejected, domain.OrderRejected, false)
+		old := s.buy(t, "p", "of-an-older-gate")
+		s.defers = func(d domain.Deduction) bool { return d.Key == old.Key() }
 		s.store.MoveServer("p") // a failover
 		startRunner(t, s.repair)
 		s.repair.Suspect("p", "another server")
 		s.idle(t)
-		if v := s.view(t, "p"); v.Remaining != 9-5 || v.OpenFlows != 5 || v.Rewound {
+		if v := s.view(t, "p"); v.Remaining != 9-5-1 || v.OpenFlows != 1 || v.Rewound || s.stock("p").Remaining() != 9-5 {
 			t.Errorf("gate %+v", v)
 		}
 		if s.state(t, withRow.Key()) != domain.FlowSettled || s.state(t, rejected.Key()) != domain.FlowRefused {
 			t.Error("a surviving flow did not take its row's state")
+		}
+		if s.state(t, old.Key()) != domain.FlowDeducted {
+			t.Error("a flow that waits for the reopening is open no more")
 		}
 	})
 	inBubble(t, "rows that come while the pages are read", func(t *testing.T) {

@@ -91,7 +91,7 @@ func (s *shop) join(t *testing.T, holder string) *instance {
 	i.lease = application.NewLease(s.books, application.DefaultLeaseConfig(), quietLog)
 	cfg := application.DefaultRebuildConfig()
 	cfg.Holder, cfg.PageMax = holder, 2
-	i.repair = application.NewRebuildStock(i.frozen, s.books, i.frozen, gate, s.drains, i.lease, cfg, quietLog)
+	i.repair = application.NewRebuildStock(i.frozen, s.books, i.frozen, gate, s.books, s.drains, i.lease, cfg, quietLog)
 	watch := application.NewWatchGates(s.books, s.books, gate, i.repair, application.DefaultWatchConfig(), quietLog)
 	for _, r := range []application.Runner{i.lease, i.repair, watch} {
 		startRunner(t, r)
@@ -163,7 +163,7 @@ func TestARebuildOfManyRowsKeepsItsLease(t *testing.T) {
 		s.store.Forget("p")
 		cfg := application.DefaultRebuildConfig()
 		cfg.Holder, cfg.PageMax = "slow", 2
-		s.repair = application.NewRebuildStock(slowly{s.books, 4 * time.Second}, s.books, s.gate, s.gate, s.drains, s.lease, cfg, quietLog)
+		s.repair = application.NewRebuildStock(slowly{s.books, 4 * time.Second}, s.books, s.gate, s.gate, s.books, s.drains, s.lease, cfg, quietLog)
 		startRunner(t, s.repair)
 		s.repair.Suspect("p", "flushed")
 		time.Sleep(time.Minute)

@@ -82,7 +82,7 @@ func TestAProductWhoseGateIsAwayHoldsUpNoOther(t *testing.T) {
 		gate := halfBlind{s.gate, "away"}
 		cfg := application.DefaultRebuildConfig()
 		cfg.Holder = "me"
-		s.repair = application.NewRebuildStock(s.books, s.books, gate, s.gate, s.drains, s.lease, cfg, quietLog)
+		s.repair = application.NewRebuildStock(s.books, s.books, gate, s.gate, s.books, s.drains, s.lease, cfg, quietLog)
 		watch := application.NewWatchGates(s.books, s.books, gate, s.repair, application.DefaultWatchConfig(), quietLog)
 		startRunner(t, s.repair)
 		startRunner(t, watch)

@@ -83,9 +83,9 @@ func newShowPipeline(eyes application.StockEyes, parking port.Parking, backlog p
 	return application.NewShowPipeline(eyes, parking, backlog, intake, lane.Stats, settle.Stats, rebuild.Stats, drainer.CheckWindow(), clock)
 }
 
-func newRebuild(epochs port.Epochs, catalog port.Catalog, gate port.GateAdmin, flows port.OpenFlows, drainer port.Drainer,
-	lease *application.Lease, later *laterSuspects, cfg application.RebuildConfig, log *slog.Logger) *application.RebuildStock {
-	r := application.NewRebuildStock(epochs, catalog, gate, flows, drainer, lease, cfg, log)
+func newRebuild(epochs port.Epochs, catalog port.Catalog, gate port.GateAdmin, flows port.OpenFlows, ledger port.Ledger,
+	drainer port.Drainer, lease *application.Lease, later *laterSuspects, cfg application.RebuildConfig, log *slog.Logger) *application.RebuildStock {
+	r := application.NewRebuildStock(epochs, catalog, gate, flows, ledger, drainer, lease, cfg, log)
 	later.rebuild.Store(r)
 	return r
 }

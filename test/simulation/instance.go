@@ -113,7 +113,7 @@ func (i *instance) wire(log *slog.Logger) {
 	rebuildConfig := application.DefaultRebuildConfig()
 	rebuildConfig.Holder, rebuildConfig.PageMax, rebuildConfig.Chance = i.String(), 7, chanceOf(w.seed, i.String()+"rebuild")
 	rebuild := application.NewRebuildStock(desk("rebuild"), desk("rebuild"), gate("rebuild"), gate("rebuild"),
-		client{w, i, "rebuild"}, lease, rebuildConfig, log)
+		desk("rebuild"), client{w, i, "rebuild"}, lease, rebuildConfig, log)
 	i.listener = application.NewTransactionListener(application.NewConfirmDeductions(gate("confirm")),
 		application.NewResolveDeductions(gate("resolve"), desk("resolve"), desk("resolve"), rebuild, clock{}, log))
 	settle := func(who string) *application.SettleDeductions {
