@@ -5,11 +5,17 @@
 // All keys of a product carry its hash tag, so one script has them in one slot; keys.go is
 // the only place that spells them. A product has a stock record (hash), an open set (sorted
 // by sequence, member user|token), a claim, and one hash per buyer that holds a flow per
-// token. A flow is one short line, state|quantity|from|sequence|epoch|milliseconds|attempt:
-// with an attempt of up to 32 characters it stays within the 64 bytes up to which Redis keeps
-// a small hash in its compact form. What remained afterwards is from less quantity and is not
-// stored. With ids of 16 characters a buyer's one flow takes about 475 bytes, its place in the
-// open set included (Redis 7.0). A flow that was written from a row has an empty from: nobody saw what remained.
+// token. A flow is one short line, state|quantity|from|sequence|epoch|milliseconds|attempt. What
+// remained afterwards is from less quantity and is not stored. A flow that was written from a row has
+// an empty from: nobody saw what remained.
+//
+// # Bytes
+//
+// Redis keeps a hash in its compact form while no value is over 64 bytes. The service's own attempts, of about
+// 14 characters, keep a flow near 50; one of 32 would double what a buyer takes. With ids of 16 characters
+// and 200,000 buyers of one flow each, Redis 7.0.15 of Debian 12 takes 186 bytes for a settled flow: 48 for its key, 32 and 10
+// for its entry and its share in the table of keys, 16 for the object, 80 for the hash. Its place in the open set takes
+// another 144 while it is open: 48 for the member, about 52 for its node, 32 and 10 for its entry and share in a table.
 //
 // # Scripts
 //

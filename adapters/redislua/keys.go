@@ -1,7 +1,8 @@
 package redislua
 
 // keys spells every key. The braces are Redis' hash tag; no id can hold one. Stock changes are flows of
-// domain.ChangeUser.
+// domain.ChangeUser. A buyer's key is kept short, since there are as many as buyers: with ids of 16
+// characters and the usual prefix it has 43, and up to 44 fit a block of 48 bytes.
 type keys struct{ prefix string }
 
 func (k keys) stock(product string) string { return k.prefix + ":{" + product + "}:stock" }
@@ -9,5 +10,5 @@ func (k keys) open(product string) string  { return k.prefix + ":{" + product + 
 func (k keys) claim(product string) string { return k.prefix + ":{" + product + "}:claim" }
 
 func (k keys) flows(product, user string) string {
-	return k.prefix + ":{" + product + "}:flow:" + user
+	return k.prefix + ":{" + product + "}@" + user
 }

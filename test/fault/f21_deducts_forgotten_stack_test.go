@@ -23,7 +23,7 @@ func TestF21AcceptedDeductsThatAFailoverForgot(t *testing.T) {
 	l.eventually("the replica has them", func(ctx context.Context) error {
 		master, replica := l.roles()
 		for _, p := range first {
-			if p.answer.Accepted() && l.at(replica.Addr).Exists(ctx, "seckill:{"+l.product+"}:flow:"+p.user).Val() == 0 {
+			if p.answer.Accepted() && l.at(replica.Addr).Exists(ctx, "seckill:{"+l.product+"}@"+p.user).Val() == 0 {
 				return fmt.Errorf("%s of %s is missing", p.user, master.Addr)
 			}
 		}

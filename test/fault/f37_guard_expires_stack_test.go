@@ -81,7 +81,7 @@ func expire(t *testing.T, s *shop.Shop, crowd []*purchase) {
 	client := redis.NewClient(&redis.Options{Addr: s.Redis})
 	defer func() { _ = client.Close() }()
 	for _, p := range crowd {
-		gone, err := client.HDel(context.Background(), "seckill:{"+p.product+"}:flow:"+p.user, p.token).Result()
+		gone, err := client.HDel(context.Background(), "seckill:{"+p.product+"}@"+p.user, p.token).Result()
 		if err != nil || gone != 1 {
 			t.Fatalf("flow of %s: %d deleted, %v", p.user, gone, err)
 		}

@@ -170,7 +170,7 @@ func TestL5KeysAreGone(t *testing.T) {
 					return false, "none"
 				}
 				user, _, _ := strings.Cut(first[0], "|")
-				return client.Del(ctx, key("flow:"+user)).Val() == 1, user
+				return client.Del(ctx, "seckill:{"+l.product+"}@"+user).Val() == 1, user
 			})
 		})
 		l.sell("redis: eviction under allkeys-lru", func() { l.evict(client) })

@@ -128,7 +128,7 @@ func (s *store) flows() map[string]string {
 	flows := map[string]string{}
 	for _, key := range s.mini.Keys() {
 		_, rest, _ := strings.Cut(key, ":{")
-		product, user, isFlow := strings.Cut(rest, "}:flow:")
+		product, user, isFlow := strings.Cut(rest, "}@")
 		if !isFlow {
 			continue
 		}
