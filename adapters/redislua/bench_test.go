@@ -1,6 +1,7 @@
 package redislua
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"testing"
@@ -11,53 +12,69 @@ import (
 	"seckill/domain"
 )
 
-var benchBatches = []int{1, 64, 256}
+// What a benchmark's deductions share; the attempt is as long as the service's own.
+const (
+	benchToken   = "0123456789abcdef"
+	benchAttempt = "abcdefgh-1234"
+)
 
-// benchDeduct measures deductions through the gate, and the same script by the bare client.
+// benchDeduct measures deductions through the port, and the same script at the same batch size by the bare client,
+// which is told the same and reads nothing of the replies. "benchstat -col /by" sets them side by side.
 func benchDeduct(b *testing.B, client redis.UniversalClient, cfg Config) {
-	gate := newGate(b, client, cfg)
-	for _, batch := range benchBatches {
-		b.Run(fmt.Sprintf("gate/batch=%d", batch), func(b *testing.B) {
-			product := "bench-" + strconv.Itoa(batch)
-			forget(b, client, gate.keys, product)
-			sell(b, gate, product, domain.UnitsMax)
-			items := make([]port.DeductItem, batch)
-			n := 0
-			for b.Loop() {
-				for i := range items {
-					n++
-					items[i] = item(b, product, "user-"+strconv.Itoa(n), "0123456789abcdef", 1, "0123456789abcdef0123456789abcdef")
+	for _, size := range []struct{ products, batch int }{{1, 1}, {1, 64}, {1, 256}, {64, 64}, {64, 256}} {
+		for _, way := range []struct {
+			by     string
+			deduct func(context.Context, *testing.B, *Gate, []string, []string)
+		}{{"port", byPort}, {"script", byScript}} {
+			b.Run(fmt.Sprintf("by=%s/products=%d/batch=%d", way.by, size.products, size.batch), func(b *testing.B) {
+				gate := newGate(b, client, cfg) // one that remembers no earlier run
+				products := make([]string, size.products)
+				for i := range products {
+					products[i] = fmt.Sprintf("bench-%d-%d", size.batch, i)
+					forget(b, client, gate.keys, products[i])
+					sell(b, gate, products[i], domain.UnitsMax)
 				}
-				for _, r := range gate.Deduct(b.Context(), saleTime, items) {
-					if r.Outcome != port.DeductAccepted {
-						b.Fatalf("%+v", r)
+				users, n := make([]string, size.batch), 0
+				b.ReportAllocs()
+				for b.Loop() {
+					for i := range users {
+						n++
+						users[i] = "user-" + strconv.Itoa(n)
 					}
+					way.deduct(b.Context(), b, gate, products, users)
 				}
-			}
-			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "deductions/s")
-		})
-		b.Run(fmt.Sprintf("bare/batch=%d", batch), func(b *testing.B) {
-			product := "bare-" + strconv.Itoa(batch)
-			forget(b, client, gate.keys, product)
-			sell(b, gate, product, domain.UnitsMax)
-			n := 0
-			for b.Loop() {
-				keys := []string{gate.keys.stock(product), gate.keys.open(product), gate.keys.stock(product)}
-				args := []any{cfg.Identity, "0", "0", "", "1000000", "1700000000123"}
-				for range batch {
-					n++
-					user := "user-" + strconv.Itoa(n)
-					keys = append(keys, gate.keys.flows(product, user))
-					args = append(args, user, "0123456789abcdef", "1", "0123456789abcdef0123456789abcdef")
-				}
-				pipe := client.Pipeline()
-				deductScript.EvalSha(b.Context(), pipe, keys, args...)
-				if _, err := pipe.Exec(b.Context()); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "deductions/s")
-		})
+				b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "deductions/s")
+			})
+		}
+	}
+}
+
+// byPort sells a unit to each user, going round the products.
+func byPort(ctx context.Context, b *testing.B, gate *Gate, products, users []string) {
+	items := make([]port.DeductItem, len(users))
+	for i, user := range users {
+		items[i] = item(b, products[i%len(products)], user, benchToken, 1, benchAttempt)
+	}
+	for _, r := range gate.Deduct(ctx, saleTime, items) {
+		if r.Outcome != port.DeductAccepted {
+			b.Fatalf("%+v", r)
+		}
+	}
+}
+
+func byScript(ctx context.Context, b *testing.B, gate *Gate, products, users []string) {
+	pipe := gate.client.Pipeline()
+	for p, product := range products {
+		keys := []string{gate.keys.stock(product), gate.keys.open(product), gate.keys.stock(product)}
+		args := []any{gate.cfg.Identity, "0", "0", "", "1000000", "1700000000123"}
+		for i := p; i < len(users); i += len(products) {
+			keys = append(keys, gate.keys.flows(product, users[i]))
+			args = append(args, users[i], benchToken, "1", benchAttempt)
+		}
+		deductScript.EvalSha(ctx, pipe, keys, args...)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		b.Fatal(err)
 	}
 }
 
