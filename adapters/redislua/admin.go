@@ -77,8 +77,8 @@ func gateView(product string, h head, fields []string) (port.GateView, string, e
 	if len(parts) != 10 {
 		return port.GateView{}, "", fmt.Errorf("redislua: a view of %d parts", len(parts))
 	}
-	n, err := parseNumbers(append(append([]string{}, parts[3:6]...), parts[7:9]...))
-	if err != nil {
+	var n [5]int64
+	if err := parseNumbers([]string{parts[3], parts[4], parts[5], parts[7], parts[8]}, n[:]); err != nil {
 		return port.GateView{}, "", err
 	}
 	return port.GateView{

@@ -38,8 +38,7 @@ func (g *Gate) newCall(script *redis.Script, product string, keys, args int) *ca
 	}
 	c := &call{script: script, product: product, keys: make([]string, 0, recordKeys+keys), args: make([]any, 0, recordArgs+args)}
 	c.keys = append(c.keys, stock, g.keys.open(product), own)
-	c.args = append(c.args, g.cfg.Identity, number(seen.epoch), number(seen.sequence), seen.own.Token(),
-		number(g.cfg.QuantityMax))
+	c.args = append(c.args, g.cfg.Identity, seen.epoch, seen.sequence, seen.own.Token(), g.cfg.QuantityMax)
 	return c
 }
 

@@ -13,7 +13,7 @@ import (
 // Deduct implements port.Gate.
 func (g *Gate) Deduct(ctx context.Context, now time.Time, items []port.DeductItem) []port.DeductReply {
 	replies := make([]port.DeductReply, len(items))
-	var sound []int // an attempt that is no id would spoil its whole call
+	sound := make([]int, 0, len(items)) // an attempt that is no id would spoil its whole call
 	for i, item := range items {
 		if err := domain.CheckID("attempt", item.Attempt); err != nil {
 			replies[i] = port.DeductReply{Outcome: port.DeductAway, Err: err}
@@ -29,7 +29,7 @@ func (g *Gate) Deduct(ctx context.Context, now time.Time, items []port.DeductIte
 			command := items[sound[i]].Command
 			key := command.Key()
 			c.keys = append(c.keys, g.keys.flows(key.Product(), key.User()))
-			c.args = append(c.args, key.User(), key.Token(), number(command.Quantity()), items[sound[i]].Attempt)
+			c.args = append(c.args, key.User(), key.Token(), command.Quantity(), items[sound[i]].Attempt)
 		}
 	}
 	g.run(ctx, calls)

@@ -63,25 +63,51 @@ func New(client redis.UniversalClient, cfg Config) (*Gate, error) {
 // group makes the calls for n items: those of one product together, in order, itemMax a call.
 // first are arguments that stand before the items', each of which takes argsEach.
 func (g *Gate) group(script *redis.Script, n, argsEach int, product func(int) string, first ...any) []*call {
-	var products []string // in order of appearance
-	items := make(map[string][]int)
-	for i := range n {
-		p := product(i)
-		if items[p] == nil {
-			products = append(products, p)
-		}
-		items[p] = append(items[p], i)
-	}
-	calls := make([]*call, 0, len(products))
-	for _, p := range products {
-		for part := range slices.Chunk(items[p], itemMax) {
-			c := g.newCall(script, p, len(part), len(first)+argsEach*len(part))
+	shares := share(n, product)
+	calls := make([]*call, 0, len(shares))
+	for _, s := range shares {
+		for part := range slices.Chunk(s.items, itemMax) {
+			c := g.newCall(script, s.product, len(part), len(first)+argsEach*len(part))
 			c.args = append(c.args, first...)
 			c.items = part
 			calls = append(calls, c)
 		}
 	}
 	return calls
+}
+
+// shared are the items of one product.
+type shared struct {
+	product string
+	count   int
+	items   []int
+}
+
+// share sorts n items by product, in order of appearance. The lists share one piece of memory, however many they are.
+func share(n int, product func(int) string) []shared {
+	var shares []shared
+	at := make(map[string]int)
+	of := make([]int, n)
+	for i := range n {
+		p := product(i)
+		s, known := at[p]
+		if !known {
+			s = len(shares)
+			at[p] = s
+			shares = append(shares, shared{product: p})
+		}
+		of[i] = s
+		shares[s].count++
+	}
+	room := make([]int, n)
+	for s := range shares {
+		count := shares[s].count
+		shares[s].items, room = room[:0:count], room[count:]
+	}
+	for i, s := range of {
+		shares[s].items = append(shares[s].items, i)
+	}
+	return shares
 }
 
 // parse takes a reply apart; an answer that nobody understands leaves open what was done.
