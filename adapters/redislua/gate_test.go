@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -481,5 +483,29 @@ func TestFlowsThatAreNoFlowsAreAnError(t *testing.T) {
 		if f, err := parseFlow(key, packed); err == nil {
 			t.Errorf("%q became %+v", packed, f)
 		}
+	}
+}
+
+func TestPartsBetweenBarsAreThoseOfStringsSplit(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{"", "|", "a", "a|", "|a", "a|b", "a|b|", "|a|b", "||", "a||b", "a|b|c", "a|b|c|d"} {
+		for wanted := 1; wanted <= 4; wanted++ {
+			parts, want := make([]string, wanted), strings.Split(s, "|")
+			if ok := split(s, parts); ok != (len(want) == wanted) || ok && !slices.Equal(parts, want) {
+				t.Errorf("%q in %d: %q, %v", s, wanted, parts, ok)
+			}
+		}
+	}
+}
+
+func TestABatchIsSharedOutInOrder(t *testing.T) {
+	t.Parallel()
+	products := []string{"b", "a", "b", "c", "a", "b"}
+	got := share(len(products), func(i int) string { return products[i] })
+	if want := []shared{{"b", 3, []int{0, 2, 5}}, {"a", 2, []int{1, 4}}, {"c", 1, []int{3}}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got := share(0, nil); len(got) != 0 {
+		t.Errorf("of nothing: %+v", got)
 	}
 }
