@@ -49,7 +49,7 @@ type group struct {
 	at       utcTime             // the database's time when they were read
 	outcomes []port.ApplyOutcome // of items
 	rows     []orderRow          // new ones, in order of their key
-	makers   map[binaryID]int    // row → item that it was made for
+	makers   []int               // of rows: the item that each was made for
 	met      map[domain.Key]domain.Order
 	suspects []string
 }
@@ -130,8 +130,7 @@ func (g *group) makeRows() {
 	slices.SortStableFunc(candidates, func(a, b int) int { return key(a).Compare(key(b)) })
 	candidates = slices.CompactFunc(candidates, func(a, b int) bool { return key(a) == key(b) })
 
-	g.rows = make([]orderRow, len(candidates))
-	g.makers = make(map[binaryID]int, len(candidates))
+	g.rows, g.makers = make([]orderRow, len(candidates)), candidates
 	for n, i := range candidates {
 		d := g.items[i].Deduction
 		row := orderRow{ID: newID(), Product: d.Key.Product(), User: d.Key.User(), Token: d.Key.Token(),
@@ -141,15 +140,19 @@ func (g *group) makeRows() {
 		if g.items[i].Plain {
 			row.Epoch, row.Sequence = 0, 0
 		}
-		g.rows[n], g.makers[row.ID] = row, i
+		g.rows[n] = row
 	}
 }
 
 // insertNew writes rows in one statement, or a few for more than rowsMax. A unique key that is there was
 // written by somebody since we looked: the next try meets it.
-func insertNew[T any](tx *gorm.DB, rows []T, rowsMax int) error {
+func insertNew[T any, P interface {
+	*T
+	insertable
+}](tx *gorm.DB, rows []T, rowsMax int) error {
 	for chunk := range slices.Chunk(rows, rowsMax) {
-		err := tx.Create(&chunk).Error
+		statement, args := insertOf[T, P](chunk)
+		err := run(tx, statement, args).Error
 		if errors.Is(err, gorm.ErrDuplicatedKey) {
 			return errMoved
 		}
@@ -192,8 +195,7 @@ func (g *group) result() (port.ApplyResult, error) {
 		if err != nil {
 			return result, err
 		}
-		g.met[order.Key()] = order
-		result.Replies[g.makers[g.rows[i].ID]] = port.ApplyReply{Outcome: port.Applied, Order: order}
+		result.Replies[g.makers[i]] = port.ApplyReply{Outcome: port.Applied, Order: order}
 	}
 	for i, item := range g.items {
 		if result.Replies[i].Outcome != 0 {
@@ -201,9 +203,16 @@ func (g *group) result() (port.ApplyResult, error) {
 		}
 		if order, met := g.met[item.Deduction.Key]; met {
 			result.Replies[i] = port.ApplyReply{Outcome: port.Met, Order: order}
+		} else if n, made := g.made(item.Deduction.Key); made {
+			result.Replies[i] = port.ApplyReply{Outcome: port.Met, Order: result.Replies[g.makers[n]].Order}
 		} else {
 			result.Replies[i] = port.ApplyReply{Outcome: g.outcomes[i]}
 		}
 	}
 	return result, nil
+}
+
+// made finds the row of a key, if one was made.
+func (g *group) made(key domain.Key) (int, bool) {
+	return slices.BinarySearchFunc(g.makers, key, func(i int, key domain.Key) int { return g.items[i].Deduction.Key.Compare(key) })
 }

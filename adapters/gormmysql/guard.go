@@ -84,8 +84,9 @@ func (s *Store) take(tx *gorm.DB, sums []taking) (bool, error) {
 			total, off := lessening("total", chunk, func(t taking) int64 { return t.offSale })
 			set, amounts = set+", "+total, append(amounts, off...)
 		}
-		args := append(append(amounts, s.dialect.now()), guards...)
-		done := tx.Exec("UPDATE product_stock SET "+set+", version = version + 1, updated_at = ? WHERE "+guard.String(), args...)
+		now := s.dialect.now()
+		args := append(append(amounts, now.Vars...), guards...)
+		done := run(tx, "UPDATE product_stock SET "+set+", version = version + 1, updated_at = "+now.SQL+" WHERE "+guard.String(), args)
 		if done.Error != nil {
 			return false, done.Error
 		}
@@ -119,8 +120,8 @@ func (g *group) takeUnitsLocked(sums []taking) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range g.rows {
-		if standing(g.items[g.makers[r.ID]], moved[r.Product]) != port.Applied {
+	for n, i := range g.makers {
+		if standing(g.items[i], moved[g.rows[n].Product]) != port.Applied {
 			return errMoved
 		}
 	}

@@ -40,17 +40,14 @@ func fates(db *gorm.DB, keys []domain.Key) (map[domain.Key]domain.Order, error) 
 		return nil, err
 	}
 	for chunk := range slices.Chunk(buyers, keysMax) {
-		var where strings.Builder
 		args := make([]any, 0, 3*len(chunk))
-		for i, k := range chunk {
-			if i > 0 {
-				where.WriteString(" OR ")
-			}
-			where.WriteString("(product_id = ? AND uid = ? AND token = ?)")
+		for _, k := range chunk {
 			args = append(args, k.Product(), k.User(), k.Token())
 		}
+		const one = "(product_id = ? AND uid = ? AND token = ?)"
+		statement := "SELECT * FROM orders WHERE " + one + strings.Repeat(" OR "+one, len(chunk)-1)
 		var rows []orderRow
-		if err := db.Where(where.String(), args...).Find(&rows).Error; err != nil {
+		if err := written(db, statement, args).Find(&rows).Error; err != nil {
 			return nil, err
 		}
 		orders, err := ordersOf(rows)
@@ -227,8 +224,12 @@ func markTableTold(tx *gorm.DB, table string, orders []domain.Order) error {
 		ids := byStatus[status]
 		slices.SortFunc(ids, func(a, b binaryID) int { return slices.Compare(a[:], b[:]) })
 		for chunk := range slices.Chunk(ids, idsMax) {
-			err := tx.Table(table).Where("id IN ? AND status = ?", chunk, status).Update("gate_told", true).Error
-			if err != nil {
+			args := make([]any, 0, len(chunk)+1)
+			for i := range chunk {
+				args = append(args, chunk[i][:])
+			}
+			statement := "UPDATE " + table + " SET gate_told = TRUE WHERE id IN (" + places(len(chunk)) + ") AND status = ?"
+			if err := run(tx, statement, append(args, int64(status))).Error; err != nil {
 				return err
 			}
 		}
