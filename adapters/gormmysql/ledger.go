@@ -34,7 +34,7 @@ func fatesInOrder(db *gorm.DB, keys []domain.Key) ([]domain.Order, error) {
 // fates reads the rows of keys. Under READ COMMITTED each statement sees what was committed before it, so a row
 // that made an insert of ours wait is seen here.
 func fates(db *gorm.DB, keys []domain.Key) (map[domain.Key]domain.Order, error) {
-	found := make(map[domain.Key]domain.Order, len(keys))
+	found := make(map[domain.Key]domain.Order) // a group is new as a rule
 	changes, buyers := split(keys, domain.Key.IsChange)
 	if err := changeFates(db, changes, found); err != nil {
 		return nil, err
