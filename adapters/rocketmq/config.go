@@ -19,7 +19,6 @@ type Config struct {
 
 	SendTimeout      time.Duration // for one try of a half message
 	SendersMax       int           // sends under way at one time
-	CompressFrom     int           // bodies of so many bytes and more are compressed
 	ListenerTimeout  time.Duration // for one local transaction or check-back
 	CheckTimeout     time.Duration // the broker's transactionTimeOut
 	CheckInterval    time.Duration // the broker's transactionCheckInterval
@@ -41,7 +40,7 @@ type Config struct {
 // DefaultConfig has everything but the names of the topic, the groups and the servers.
 func DefaultConfig() Config {
 	return Config{
-		SendTimeout: 3 * time.Second, SendersMax: 8, CompressFrom: 4096,
+		SendTimeout: 3 * time.Second, SendersMax: 8,
 		ListenerTimeout: time.Second, CheckTimeout: 10 * time.Second, CheckInterval: 10 * time.Second, CheckSlack: 30 * time.Second,
 		HandleTimeout: 30 * time.Second, RetryMin: 50 * time.Millisecond, RetryMax: 2 * time.Second,
 		GroupsMax: 2, GatherMax: 64, CallbacksMax: 64, PulledMax: 8000, PulledMebibytes: 128,

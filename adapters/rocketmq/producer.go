@@ -99,7 +99,7 @@ func (p *Producer) options(role, group string, selector producer.QueueSelector) 
 		producer.WithRetry(0),
 		producer.WithSendMsgTimeout(p.cfg.SendTimeout),
 		producer.WithRemotingTimeout(dialTimeout, readTimeout, writeTimeout),
-		producer.WithCompressMsgBodyOverHowmuch(p.cfg.CompressFrom),
+		producer.WithCompressMsgBodyOverHowmuch(wire.BodyMax + 1),
 		producer.WithQueueSelector(selector),
 	}
 }
