@@ -46,7 +46,7 @@ func (d operatorsDoor) changeStock(ctx context.Context, c echo.Context, who Iden
 	if receipt.Replayed {
 		h["Idempotency-Replayed"] = yes
 	}
-	return writeJSON(c, status, body)
+	return d.writeJSON(c, status, body)
 }
 
 // readChange wants a reason: what changes a sale by hand is explained.
@@ -91,7 +91,7 @@ func (d operatorsDoor) showChange(ctx context.Context, c echo.Context, _ Identit
 	if err != nil {
 		return err
 	}
-	return writeJSON(c, http.StatusOK, changeOf(change))
+	return d.writeJSON(c, http.StatusOK, changeOf(change))
 }
 
 func (d operatorsDoor) listChanges(ctx context.Context, c echo.Context, _ Identity) error {
@@ -112,5 +112,5 @@ func (d operatorsDoor) listChanges(ctx context.Context, c echo.Context, _ Identi
 	for i, v := range full.Items {
 		shown.Items[i] = changeOf(v)
 	}
-	return writeJSON(c, http.StatusOK, shown)
+	return d.writeJSON(c, http.StatusOK, shown)
 }

@@ -108,13 +108,13 @@ func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
 
 // problemOf translates any error; what has no code is internal and shows nothing of itself.
 func problemOf(err error) problem {
-	var own *requestError
-	var dom *domain.Error
 	p := problem{Code: domain.CodeInternal}
+	own, isOwn := errors.AsType[*requestError](err)
+	dom, isDomain := errors.AsType[*domain.Error](err)
 	switch {
-	case errors.As(err, &own):
+	case isOwn:
 		p.Code, p.Detail, p.Errors = own.code, own.detail, own.faults
-	case errors.As(err, &dom):
+	case isDomain:
 		p.Code = dom.Code
 		if dom.Code != domain.CodeInternal {
 			p.Detail = dom.Detail
@@ -159,7 +159,7 @@ func (d *Door) fail(err error, c echo.Context) {
 	if p.Code == codeBodyTooLarge {
 		h.Set("Connection", "close") // the rest of the body is not worth reading
 	}
-	if err := write(c, p.Status, "application/problem+json", p); err != nil {
+	if err := d.writeProblem(c, p); err != nil {
 		d.log.Debug("answer not sent", "request_id", id, "error", err)
 	}
 }

@@ -134,17 +134,12 @@ func (d *Door) begin(c echo.Context) string {
 		return id[0]
 	}
 	id := c.Request().Header.Get(requestIDHeader)
-	if domain.CheckID("request id", id) != nil {
+	if id == "" || domain.CheckID("request id", id) != nil {
 		id = d.ids.next()
 	}
 	h[requestIDHeader] = []string{id}
 	h["Cache-Control"] = noStore
 	h["X-Content-Type-Options"] = noSniff
-	c.Response().Before(func() { // when it is written: the stop may have begun meanwhile
-		if d.draining.Load() {
-			h["Connection"] = leaving
-		}
-	})
 	return id
 }
 
@@ -160,4 +155,7 @@ func newRequestIDs() requestIDs {
 	return requestIDs{"r" + hex.EncodeToString(b[:]) + "-", new(atomic.Uint64)}
 }
 
-func (r requestIDs) next() string { return r.prefix + strconv.FormatUint(r.count.Add(1), 36) }
+func (r requestIDs) next() string {
+	var room [40]byte
+	return string(strconv.AppendUint(append(room[:0], r.prefix...), r.count.Add(1), 36))
+}

@@ -12,7 +12,7 @@ import (
 
 // healthy says that the process answers, and nothing about its parts.
 func (d *Door) healthy(_ context.Context, c echo.Context, _ Identity) error {
-	return writeJSON(c, http.StatusOK, map[string]string{"status": "ok"})
+	return d.writeJSON(c, http.StatusOK, map[string]string{"status": "ok"})
 }
 
 type readinessBody struct {
@@ -31,7 +31,7 @@ func (d *Door) readyOf(readiness readinessChecker) handler {
 		if !body.Ready {
 			status = http.StatusServiceUnavailable
 		}
-		return writeView(c, status, body)
+		return d.writeView(c, status, body)
 	}
 }
 
@@ -39,5 +39,5 @@ func (d *Door) readyOf(readiness readinessChecker) handler {
 var openAPI []byte
 
 func (d *Door) document(_ context.Context, c echo.Context, _ Identity) error {
-	return c.Blob(http.StatusOK, "application/yaml", openAPI)
+	return d.answer(c, http.StatusOK, typeYAML, openAPI)
 }

@@ -54,7 +54,7 @@ func (d operatorsDoor) listParked(ctx context.Context, c echo.Context, _ Identit
 	for i, p := range parked {
 		items[i] = parkedOf(p)
 	}
-	return writeJSON(c, http.StatusOK, listOf(items, limit, func(p parkedBody) string { return p.ID }))
+	return d.writeJSON(c, http.StatusOK, listOf(items, limit, func(p parkedBody) string { return p.ID }))
 }
 
 const actionReplay = "replay-parked"
@@ -78,7 +78,7 @@ func (d operatorsDoor) replayOne(ctx context.Context, c echo.Context, who Identi
 	if err != nil {
 		return err
 	}
-	return writeJSON(c, http.StatusOK, result)
+	return d.writeJSON(c, http.StatusOK, result)
 }
 
 func replayAudit(who Identity, why string) (port.Audit, error) {
@@ -123,7 +123,7 @@ func (d operatorsDoor) replaySome(ctx context.Context, c echo.Context, who Ident
 	if next != "" {
 		answer.Next = &next
 	}
-	return writeJSON(c, http.StatusOK, answer)
+	return d.writeJSON(c, http.StatusOK, answer)
 }
 
 func (b replayBody) check() error {

@@ -8,7 +8,7 @@ import (
 )
 
 func (d operatorsDoor) showPipeline(ctx context.Context, c echo.Context, _ Identity) error {
-	return writeView(c, http.StatusOK, d.deps.Pipeline.Show(ctx))
+	return d.writeView(c, http.StatusOK, d.deps.Pipeline.Show(ctx))
 }
 
 func (d operatorsDoor) verify(ctx context.Context, c echo.Context, _ Identity) error {
@@ -20,7 +20,7 @@ func (d operatorsDoor) verify(ctx context.Context, c echo.Context, _ Identity) e
 	if err != nil {
 		return err
 	}
-	return writeView(c, http.StatusOK, verification)
+	return d.writeView(c, http.StatusOK, verification)
 }
 
 func (d operatorsDoor) examine(ctx context.Context, c echo.Context, _ Identity) error {
@@ -28,5 +28,5 @@ func (d operatorsDoor) examine(ctx context.Context, c echo.Context, _ Identity) 
 	if err != nil {
 		return err
 	}
-	return writeView(c, http.StatusOK, examination)
+	return d.writeView(c, http.StatusOK, examination)
 }

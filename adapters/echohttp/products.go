@@ -32,7 +32,7 @@ func (d buyersDoor) showPublicStock(ctx context.Context, c echo.Context, _ Ident
 	if err != nil {
 		return err
 	}
-	return writeJSON(c, http.StatusOK, publicBody{s.Product, s.State, s.Total, s.Remaining,
+	return d.writeJSON(c, http.StatusOK, publicBody{s.Product, s.State, s.Total, s.Remaining,
 		stampOrNone(s.OpensAt), stampOrNone(s.ClosesAt), s.LimitPerBuyer})
 }
 
@@ -87,10 +87,10 @@ func (d operatorsDoor) openSale(ctx context.Context, c echo.Context, who Identit
 		return err
 	}
 	if !created {
-		return writeJSON(c, http.StatusOK, saleOf(stock))
+		return d.writeJSON(c, http.StatusOK, saleOf(stock))
 	}
 	c.Response().Header().Set("Location", "/admin/v1/products/"+product)
-	return writeJSON(c, http.StatusCreated, saleOf(stock))
+	return d.writeJSON(c, http.StatusCreated, saleOf(stock))
 }
 
 func orZero[T any](p *T) (v T) {
@@ -109,7 +109,7 @@ func (d operatorsDoor) showStock(ctx context.Context, c echo.Context, _ Identity
 	if err != nil {
 		return err
 	}
-	return writeView(c, http.StatusOK, view)
+	return d.writeView(c, http.StatusOK, view)
 }
 
 func (d operatorsDoor) pause(ctx context.Context, c echo.Context, who Identity) error {
@@ -147,9 +147,9 @@ func (d operatorsDoor) rebuild(ctx context.Context, c echo.Context, who Identity
 		return err
 	}
 	if body.Lost == application.LostReport {
-		return writeJSON(c, http.StatusOK, answer)
+		return d.writeJSON(c, http.StatusOK, answer)
 	}
-	return writeJSON(c, http.StatusAccepted, answer)
+	return d.writeJSON(c, http.StatusAccepted, answer)
 }
 
 const reasonMax = 200
@@ -174,5 +174,5 @@ func (d operatorsDoor) setPaused(ctx context.Context, c echo.Context, paused boo
 	if err != nil {
 		return err
 	}
-	return writeJSON(c, http.StatusOK, saleOf(stock))
+	return d.writeJSON(c, http.StatusOK, saleOf(stock))
 }

@@ -20,7 +20,7 @@ func (d operatorsDoor) reconcile(ctx context.Context, c echo.Context, who Identi
 		return err
 	}
 	c.Response().Header().Set("Location", "/admin/v1/reconciliations/"+report.ID)
-	return writeView(c, http.StatusOK, report)
+	return d.writeView(c, http.StatusOK, report)
 }
 
 func readReconcile(c echo.Context) (r application.ReconcileRequest, err error) {
@@ -72,7 +72,7 @@ func (d operatorsDoor) listReports(ctx context.Context, c echo.Context, _ Identi
 		return err
 	}
 	id := func(r application.ReconcileReport) string { return r.ID }
-	return writeView(c, http.StatusOK, listOf(reports, limit, id))
+	return d.writeView(c, http.StatusOK, listOf(reports, limit, id))
 }
 
 func (d operatorsDoor) showReport(ctx context.Context, c echo.Context, _ Identity) error {
@@ -84,5 +84,5 @@ func (d operatorsDoor) showReport(ctx context.Context, c echo.Context, _ Identit
 	if err != nil {
 		return err
 	}
-	return writeView(c, http.StatusOK, report)
+	return d.writeView(c, http.StatusOK, report)
 }

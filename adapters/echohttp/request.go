@@ -29,23 +29,31 @@ var bodies = sync.Pool{New: func() any { return new(bodyBuffer) }}
 
 // readJSON decodes the body into dst. With optional, an empty body leaves dst as it is.
 func readJSON(c echo.Context, dst any, optional bool) error {
-	r := c.Request()
-	if optional && r.ContentLength == 0 {
+	if optional && c.Request().ContentLength == 0 {
 		return nil
-	}
-	if !isJSON(r.Header) {
-		return &requestError{code: codeJSONOnly}
 	}
 	buf := bodies.Get().(*bodyBuffer)
 	defer bodies.Put(buf)
+	body, err := readBody(c.Request(), buf)
+	if err != nil {
+		return err
+	}
+	return decode(body, dst)
+}
+
+// readBody reads a body of JSON into buf.
+func readBody(r *http.Request, buf *bodyBuffer) ([]byte, error) {
+	if !isJSON(r.Header) {
+		return nil, &requestError{code: codeJSONOnly}
+	}
 	n, err := io.ReadFull(r.Body, buf[:])
 	switch {
 	case err == nil:
-		return tooLarge()
+		return nil, tooLarge()
 	case err != io.EOF && err != io.ErrUnexpectedEOF:
-		return badInput("body", "", "could not be read to its end")
+		return nil, badInput("body", "", "could not be read to its end")
 	}
-	return decode(buf[:n], dst)
+	return buf[:n], nil
 }
 
 func tooLarge() error {
@@ -99,11 +107,12 @@ func pathID(c echo.Context, name string) (string, error) {
 }
 
 func checkID(in, name, id string) error {
-	var e *domain.Error
-	if errors.As(domain.CheckID(name, id), &e) {
-		return badInput(in, name, e.Detail)
+	err := domain.CheckID(name, id)
+	if err == nil {
+		return nil
 	}
-	return nil
+	e, _ := errors.AsType[*domain.Error](err)
+	return badInput(in, name, e.Detail)
 }
 
 // idempotencyKey reads the header, bare or as a quoted string; both are the same key.

@@ -40,7 +40,8 @@ func NewIDs() *IDs {
 
 // Attempt is the prefix and the next number, base 36.
 func (i *IDs) Attempt() string {
-	return i.prefix + strconv.FormatUint(i.counter.Add(1), 36)
+	var room [40]byte
+	return string(strconv.AppendUint(append(room[:0], i.prefix...), i.counter.Add(1), 36))
 }
 
 // Unique is a UUID of version 7 as 32 hexadecimal digits.
