@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -248,7 +249,7 @@ func receiptOf(c domain.DeductCommand, r port.DeductReply) (Receipt, error) {
 	case port.DeductLimit:
 		return Receipt{}, domain.ErrLimitReached
 	case port.DeductNotEnough:
-		return Receipt{}, domain.NewError(domain.CodeStockNotEnough, fmt.Sprintf("%d left", r.Remaining), nil)
+		return Receipt{}, domain.NewError(domain.CodeStockNotEnough, strconv.FormatInt(r.Remaining, 10)+" left", nil)
 	default:
 		return Receipt{}, errUnknown // the safe answer: the script may have run
 	}

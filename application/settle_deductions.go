@@ -149,7 +149,12 @@ func (s *SettleDeductions) settle(ctx context.Context, deliveries []port.Deliver
 
 // sort takes the deductions out of the deliveries and deals with everything else.
 func (s *SettleDeductions) sort(ctx context.Context, g *settlement) []piece {
-	var pieces []piece
+	most := 0
+	for _, d := range g.deliveries {
+		most += len(d.Batch.Items)
+	}
+	pieces := make([]piece, 0, most)
+	g.orders = make([]domain.Order, 0, most)
 	for i, d := range g.deliveries {
 		switch {
 		case d.Malformed != "":

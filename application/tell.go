@@ -26,7 +26,7 @@ func (t teller) tell(ctx context.Context, orders []domain.Order) error {
 	for i, o := range orders {
 		fates[i] = o.Fate()
 	}
-	var told []domain.Order
+	told := make([]domain.Order, 0, len(orders))
 	outcomes := t.gate.Tell(ctx, fates)
 	for i, o := range orders {
 		if outcomes[i] == port.TellSuspect {

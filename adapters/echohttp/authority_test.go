@@ -238,3 +238,36 @@ func TestTokensKeepTheirKeyOutOfTexts(t *testing.T) {
 		t.Errorf("the key shows: %s", texts)
 	}
 }
+
+// A remembered token counts as a whole and for its own key alone.
+func TestARememberedTokenVouchesForNothingElse(t *testing.T) {
+	t.Parallel()
+	tokens, err := NewTokens([]byte(testKey), "shop", "seckill")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := tokens.Issue("alice", allScopes, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tokens.Verify(s); err != nil || !tokens.verified.Contains(s) {
+		t.Fatalf("not remembered: %v", err)
+	}
+	changed, err := NewTokens([]byte(strings.Repeat("n", 32)), "shop", "seckill") // as after a change of the key: a new start
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := changed.Verify(s); err == nil {
+		t.Error("counts after its key was changed")
+	}
+	for at := range s {
+		other := []byte(s)
+		other[at] ^= 1
+		if _, err := tokens.Verify(string(other)); err == nil {
+			t.Errorf("counts with byte %d changed", at)
+		}
+	}
+	if n := tokens.verified.Len(); n != 1 {
+		t.Errorf("remembers %d", n)
+	}
+}

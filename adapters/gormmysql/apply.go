@@ -191,7 +191,7 @@ func (g *group) flows() []flowRow {
 func (g *group) result() (port.ApplyResult, error) {
 	result := port.ApplyResult{Replies: make([]port.ApplyReply, len(g.items)), Suspects: g.suspects}
 	for i := range g.rows {
-		order, err := g.rows[i].order()
+		order, err := g.rows[i].orderOf(g.items[g.makers[i]].Deduction.Key)
 		if err != nil {
 			return result, err
 		}

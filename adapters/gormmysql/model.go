@@ -98,6 +98,11 @@ func (r *orderRow) order() (domain.Order, error) {
 	if err != nil {
 		return domain.Order{}, damaged("order", r.ID.String(), err)
 	}
+	return r.orderOf(key)
+}
+
+// orderOf is order, where the row's key is at hand.
+func (r *orderRow) orderOf(key domain.Key) (domain.Order, error) {
 	o, err := domain.NewOrder(domain.OrderFields{ID: r.ID.String(), Key: key, Quantity: r.Quantity, Status: r.Status,
 		FromBirth: r.FromBirth, Epoch: r.Epoch, Sequence: r.Sequence, StockVersion: r.StockVersion,
 		Attempt: r.Attempt, GateTold: r.GateTold, CreatedAt: r.Created.at})
