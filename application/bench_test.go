@@ -3,6 +3,7 @@ package application_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,15 +14,17 @@ import (
 	"seckill/domain"
 )
 
-// instant is every server, each of which answers at once.
+// instant is every server, each of which answers at once but for a pause.
 type instant struct {
 	port.Gate
 	port.Ledger
 	port.Outbox
 	outcome port.DeductOutcome
+	pause   time.Duration // of a deduction
 }
 
 func (s instant) Deduct(_ context.Context, _ time.Time, items []port.DeductItem) []port.DeductReply {
+	time.Sleep(s.pause)
 	replies := make([]port.DeductReply, len(items))
 	for i, item := range items {
 		replies[i] = port.DeductReply{Outcome: s.outcome, Remaining: 4}
@@ -48,18 +51,24 @@ func (instant) Tell(_ context.Context, fates []domain.Fate) []port.TellOutcome {
 
 func (instant) MarkTold(context.Context, []domain.Order) error { return nil }
 
-// BenchmarkLane is a purchase's way through the group commit, 256 buyers at a time, on servers that answer at once.
+// BenchmarkLane is a purchase's way through the group commit, 256 buyers at a time, on servers that answer at
+// once, or after about a round trip, so that there are batches.
 func BenchmarkLane(b *testing.B) {
-	for name, outcome := range map[string]port.DeductOutcome{"accepted": port.DeductAccepted, "refused": port.DeductNotEnough} {
-		b.Run(name, func(b *testing.B) {
-			server := instant{outcome: outcome}
+	for _, c := range []struct {
+		name    string
+		outcome port.DeductOutcome
+		pause   time.Duration
+	}{{"accepted", port.DeductAccepted, 0}, {"refused", port.DeductNotEnough, 0},
+		{"a-round-trip", port.DeductAccepted, 100 * time.Microsecond}} {
+		b.Run(c.name, func(b *testing.B) {
+			outcome, server := c.outcome, instant{outcome: c.outcome, pause: c.pause}
 			lane := application.NewDeductStock(server, server, nil, sellable{}, openIntake(), &suspectList{},
 				system.Clock{}, system.NewIDs(), application.DefaultDeductConfig(), quietLog)
 			if err := lane.Start(b.Context()); err != nil {
 				b.Fatal(err)
 			}
 			b.ReportAllocs()
-			b.SetParallelism(256)
+			b.SetParallelism(256 / runtime.GOMAXPROCS(0))
 			var n atomic.Int64
 			b.RunParallel(func(pb *testing.PB) {
 				command := commandFor(keyIn("p", fmt.Sprint("t", n.Add(1))))
