@@ -30,7 +30,9 @@
 //
 // The lane. One for the instance, whatever the product: with a lane a product, many products at
 // once make batches of one. Its batch is whatever waited while the last one was in flight, so there
-// is no timer and no tuning between an idle and a loaded service. A caller who leaves before the
+// is no timer and no tuning between an idle and a loaded service. Before it takes them it yields once: else
+// a quick gate was asked for one or two purchases at a time, however many buyers stood ready to
+// run, and with that every one of them paid for a whole call. A caller who leaves before the
 // deduct takes the purchase along, by one compare-and-swap that the lane would else have won; a
 // caller who leaves later is told that the outcome is unknown. Sends run on a context of their
 // own: a buyer who hangs up does not tear a message. Products that the gate has no record of are

@@ -13,7 +13,12 @@
 //
 // Verified tokens are remembered, so many and no more, until they run out: a check was
 // four fifths of the cost of a bare purchase, and a buyer asks several times within a
-// few seconds (purchase, repeats, the order). Only whole tokens that passed every check count.
+// few seconds (purchase, repeats, the order). Only whole tokens that passed every check count, for as long as they
+// last; a change of the key is a new start, which remembers nothing.
+//
+// What nearly every buyer sends and gets (a quantity, an order, a problem) is read and written by hand, beside
+// the JSON library that says what it must be: tests and a fuzzer hold them together. Any other spelling of a
+// body goes to the library.
 //
 // Request bodies are decoded strictly (one document, no unknown or doubled members, whole
 // numbers written as such) and by hand-written checks in the domain, not by the OpenAPI

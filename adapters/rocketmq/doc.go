@@ -11,8 +11,8 @@
 // places, and the caller waits beside it. The client sends once (no retries): sending again is
 // the relay's decision.
 //
-// Bodies are not compressed: of a message of 150 purchases that took this process four times what writing and reading
-// it takes (zlib, both ways), to spare the broker some ten KB. Compressed ones of others are read all the same.
+// Bodies are not compressed: of a message of 150 purchases zlib took this process more time, both ways, than writing and
+// reading the message, to spare the broker some ten KB. Compressed ones of others are read all the same.
 //
 // Committed means status OK and state commit, both. Any other status is rolled back by the client
 // without asking, with a nil error.
