@@ -1,41 +1,44 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
 	"seckill/adapters/echohttp"
-	"seckill/application"
 )
 
-const (
-	plenty       = 100_000_000 // units that no window sells
-	drainWithin  = 2 * time.Minute
-	drainLook    = 20 * time.Millisecond
-	batchVisible = 8 // a mean batch below this is worth a word
-)
+// errBroken is speed that was bought with a broken invariant: no result at all.
+var errBroken = errors.New("an invariant is broken")
 
-// bench drives one service and the bare server beside it.
+// errNeeds is why a figure cannot be measured with the settings of this run.
+var errNeeds = errors.New("needs the real servers and --binary")
+
+// bench drives one service and what it is held against.
 type bench struct {
 	s        settings
-	bare     string
+	tokens   *echohttp.Tokens
+	servers  *servers // nil with --target
+	service  *service
+	bare     *process
+	meter    meter
 	operator string
 	bearers  [][]byte
 	client   *http.Client
+	result   *result
 	serial   int
 }
 
-func newBench(s settings, tokens *echohttp.Tokens, bare string) (*bench, error) {
-	b := &bench{s: s, bare: bare, client: &http.Client{Timeout: 5 * time.Minute}}
+func newBench(s settings, tokens *echohttp.Tokens) (*bench, error) {
+	b := &bench{s: s, tokens: tokens, client: &http.Client{Timeout: 20 * time.Minute}, meter: meter{"load": os.Getpid()}, result: newResult(s)}
 	var err error
-	if b.operator, err = tokens.Issue("bench", []string{"stock:admin", "ops:read"}, 12*time.Hour); err != nil {
+	if b.operator, err = tokens.Issue("bench", []string{"stock:admin", "ops:read", "reconcile:run"}, 12*time.Hour); err != nil {
 		return nil, err
 	}
 	for i := range s.buyers {
@@ -48,208 +51,121 @@ func newBench(s settings, tokens *echohttp.Tokens, bare string) (*bench, error) 
 	return b, nil
 }
 
-// rounds plays every scenario once unrecorded and short, then so many times in turn.
-func (b *bench) rounds(ctx context.Context) (*result, error) {
-	r := newResult(b.s)
-	for round := range b.s.runs + 1 {
-		window := b.s.window
-		if round == 0 {
-			b.s.window = min(window, time.Second)
-		}
-		for _, products := range b.s.products {
-			samples, err := b.round(ctx, products)
-			if err != nil {
-				return nil, err
-			}
-			if round == 0 {
+// round is one turn of all measurements. What several figures share is measured once in it, when it is first asked for.
+type round struct {
+	*bench
+	bareSeen     *bareSeen
+	salesSeen    *salesSeen
+	literalSeen  *float64
+	refusalsSeen *float64
+}
+
+// play measures figures of one number in a round.
+type play struct {
+	number string
+	once   bool // too long to be repeated: in the first round alone
+	run    func(context.Context, *round) error
+}
+
+// plays are in the order in which they take turns. What fills the servers comes last.
+var plays = []play{
+	{"1", false, playRows},
+	{"2", false, playCPU},
+	{"3", false, playRefusals},
+	{"4", false, playRepeats},
+	{"5", false, playConsumer},
+}
+
+// rounds plays everything that is asked for in turn, so that a noisy minute hits all of it. A play that fails is a figure
+// not run, and an error at the end; a broken invariant ends everything.
+func (b *bench) rounds(ctx context.Context) error {
+	if err := b.warmUp(ctx); err != nil {
+		return fmt.Errorf("warm up: %w", err)
+	}
+	failed := map[string]error{}
+	for n := range b.s.runs {
+		r := &round{bench: b}
+		for i, p := range plays {
+			if !b.asked(p.number) || p.once && n > 0 {
 				continue
 			}
-			for _, one := range samples {
-				r.add(one)
-				fmt.Fprintf(os.Stderr, "round %d  %s\n", round, one)
+			began := time.Now()
+			err := p.run(ctx, r)
+			switch {
+			case ctx.Err() != nil || errors.Is(err, errBroken):
+				return errors.Join(err, ctx.Err())
+			case errors.Is(err, errNeeds):
+				b.miss(p.number, errNeeds.Error())
+			case err != nil:
+				err = fmt.Errorf("figure %s in round %d: %w", p.number, n+1, err)
+				fmt.Fprintln(os.Stderr, "bench:", err)
+				b.miss(p.number, "failed: "+err.Error())
+				failed[fmt.Sprintf("%02d", i)] = err
+			default:
+				fmt.Fprintf(os.Stderr, "round %d: figure %s took %.1f s\n", n+1, p.number, time.Since(began).Seconds())
 			}
 		}
-		b.s.window = window
 	}
-	return r, nil
+	var errs []error
+	for _, key := range slices.Sorted(maps.Keys(failed)) {
+		errs = append(errs, failed[key])
+	}
+	return errors.Join(errs...)
 }
 
-func (b *bench) round(ctx context.Context, products int) ([]sample, error) {
-	var samples []sample
-	for _, scenario := range []func(context.Context, int) (sample, error){b.bareEcho, b.sales, b.refusals} {
-		one, err := scenario(ctx, products)
-		if err != nil {
-			return nil, err
+func (b *bench) asked(number string) bool {
+	return slices.ContainsFunc(figures, func(f figure) bool { return f.number() == number && b.s.wants(f) })
+}
+
+// miss notes why the figures of a number have no value, where they have none yet.
+func (b *bench) miss(number, why string) {
+	for _, f := range figures {
+		if f.number() == number && b.result.reasons[f.id] == "" {
+			b.result.miss(f.id, why)
 		}
-		samples = append(samples, one)
 	}
-	return samples, nil
 }
 
-func (b *bench) bareEcho(ctx context.Context, products int) (sample, error) {
-	run, names := b.names(products)
-	l, err := b.closedLoop(ctx, b.bare, run, names)
-	if err != nil {
-		return sample{}, err
+// warmUp sells for a while, unrecorded, and lets the bare server answer.
+func (b *bench) warmUp(ctx context.Context) error {
+	if b.s.warmUp == 0 {
+		return nil
 	}
-	s := sampleOf("bare", products, l)
-	s.Values["acceptedPerSecond"] = float64(l.accepted) / l.seconds
-	return s, nil
+	_, products := b.names(1)
+	if err := b.open(ctx, b.s.admin, products, plenty); err != nil {
+		return err
+	}
+	c := b.crowd(b.s.target, products)
+	c.window = b.s.warmUp
+	if _, err := b.let(ctx, c); err != nil {
+		return err
+	}
+	c = b.crowd(b.bare.buyers, products)
+	c.window = min(b.s.warmUp, time.Second)
+	if _, err := b.let(ctx, c); err != nil {
+		return err
+	}
+	return b.drain(ctx)
 }
 
-func (b *bench) sales(ctx context.Context, products int) (sample, error) {
-	run, names := b.names(products)
-	if err := b.open(ctx, names, plenty); err != nil {
-		return sample{}, err
-	}
-	before, err := b.pipeline(ctx)
-	if err != nil {
-		return sample{}, err
-	}
-	began := time.Now()
-	l, err := b.closedLoop(ctx, b.s.target, run, names)
-	if err != nil {
-		return sample{}, err
-	}
-	after, err := b.pipeline(ctx)
-	if err != nil {
-		return sample{}, err
-	}
-	loadSeconds, loadEnd := time.Since(began).Seconds(), time.Now()
-	if err := b.drain(ctx); err != nil {
-		return sample{}, err
-	}
-	s := sampleOf("sales", products, l)
-	s.Values["acceptedPerSecond"] = float64(l.accepted) / l.seconds
-	s.Values["rowsPerSecond"] = float64(after.AppliedRows-before.AppliedRows) / loadSeconds
-	s.Values["drainSeconds"] = time.Since(loadEnd).Seconds()
-	s.Values["meanDeductBatch"] = ratio(after.BatchedCommands-before.BatchedCommands, after.Batches-before.Batches)
-	s.Values["meanSentBatch"] = ratio(after.SentFlows-before.SentFlows, after.SentBatches-before.SentBatches)
-	s.Values["meanAppliedGroup"] = ratio(after.AppliedRows-before.AppliedRows, after.AppliedGroups-before.AppliedGroups)
-	return s, b.verify(ctx, names, l.accepted)
+func (b *bench) note(scenario string, values map[string]float64) {
+	one := sample{scenario, values}
+	b.result.addSample(one)
+	fmt.Fprintln(os.Stderr, one)
 }
 
-// refusals asks for products that are sold out.
-func (b *bench) refusals(ctx context.Context, products int) (sample, error) {
-	run, names := b.names(products)
-	if err := b.open(ctx, names, 1); err != nil {
-		return sample{}, err
-	}
-	window := b.s.window
-	b.s.window = 200 * time.Millisecond // sells the one unit of each product
-	_, err := b.closedLoop(ctx, b.s.target, run+"a", names)
-	b.s.window = window
-	if err != nil {
-		return sample{}, err
-	}
-	l, err := b.closedLoop(ctx, b.s.target, run+"b", names)
-	if err != nil {
-		return sample{}, err
-	}
-	s := sampleOf("refusals", products, l)
-	s.Values["refusedPerSecond"] = float64(l.refused) / l.seconds
-	return s, nil
-}
-
-// names gives a prefix for tokens and fresh products.
+// names gives a prefix for tokens and fresh products, all of 16 characters.
 func (b *bench) names(products int) (run string, names []string) {
 	b.serial++
-	run = fmt.Sprintf("bench-%x-%d", time.Now().UnixMilli(), b.serial)
+	run = fmt.Sprintf("b%08x%02x", uint32(time.Now().UnixMilli()), b.serial%256)
 	for n := range products {
-		names = append(names, run+"-p"+strconv.Itoa(n))
+		names = append(names, fmt.Sprintf("%sp%04d", run, n))
 	}
 	return run, names
 }
 
-// open puts products on sale and waits until the gate sells them.
-func (b *bench) open(ctx context.Context, products []string, units int64) error {
-	ctx, cancel := context.WithTimeout(ctx, drainWithin)
-	defer cancel()
-	body := fmt.Appendf(nil, `{"total":%d}`, units)
-	for _, p := range products {
-		var v application.StockView
-		if err := b.operate(ctx, http.MethodPut, "/admin/v1/products/"+p, body, &v); err != nil {
-			return err
-		}
-		for v.Gate == nil || v.Gate.Shut || v.State != "open" {
-			if err := b.operate(ctx, http.MethodGet, "/admin/v1/products/"+p, nil, &v); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// drain waits until no flow is without its row.
-func (b *bench) drain(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, drainWithin)
-	defer cancel()
-	for {
-		p, err := b.pipeline(ctx)
-		if err != nil {
-			return fmt.Errorf("wait for the rows: %w", err)
-		}
-		if p.OpenFlows != nil && *p.OpenFlows == 0 {
-			return nil
-		}
-		time.Sleep(drainLook)
-	}
-}
-
-// verify holds the rows against what was accepted, and asks for the invariants.
-func (b *bench) verify(ctx context.Context, products []string, accepted int64) error {
-	var confirmed int64
-	for _, p := range products {
-		var v application.Verification
-		if err := b.operate(ctx, http.MethodGet, "/admin/v1/verification?productId="+p, nil, &v); err != nil {
-			return err
-		}
-		confirmed += v.Confirmed
-		for _, i := range v.Invariants {
-			if i.Verdict == "broken" {
-				return fmt.Errorf("invariant %s (%s) is broken on %s: %+v", i.Name, i.Title, p, i.Findings)
-			}
-		}
-	}
-	// More rows than acceptances are purchases whose answer the end of the window left unknown.
-	if confirmed < accepted {
-		return fmt.Errorf("%d purchases were accepted, %d are confirmed orders", accepted, confirmed)
-	}
-	return nil
-}
-
-func (b *bench) pipeline(ctx context.Context) (application.PipelineView, error) {
-	var v application.PipelineView
-	return v, b.operate(ctx, http.MethodGet, "/admin/v1/pipeline", nil, &v)
-}
-
-func (b *bench) operate(ctx context.Context, method, path string, body []byte, v any) error {
-	req, err := http.NewRequestWithContext(ctx, method, b.s.admin+path, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Authorization", "Bearer "+b.operator)
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	resp, err := b.client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
-	if err != nil {
-		return err
-	}
-	if resp.StatusCode/100 != 2 {
-		return fmt.Errorf("%s %s answered %s: %.300s", method, path, resp.Status, answer)
-	}
-	return json.Unmarshal(answer, v)
-}
-
-func ratio(n, d int64) float64 {
-	if d == 0 {
-		return 0
-	}
-	return float64(n) / float64(d)
+// crowd is the usual load on products, with tokens of its own.
+func (b *bench) crowd(door string, products []string) crowd {
+	run, _ := b.names(0)
+	return crowd{door: door, run: run, products: products, connections: b.s.connections, window: b.s.window}
 }

@@ -2,37 +2,26 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
-	"strconv"
-	"strings"
 	"syscall"
-	"time"
 
 	"seckill/adapters/echohttp"
 )
-
-const keyVariable = "SECKILL_AUTH__KEY"
-
-type settings struct {
-	binary, target, admin, key, out string
-	connections, runs, buyers       int
-	products                        []int
-	window                          time.Duration
-}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var err error
-	if len(os.Args) > 1 && os.Args[1] == "bare" {
+	switch word(os.Args) {
+	case "bare":
 		err = serveBare(ctx)
-	} else {
+	case "literal":
+		err = serveLiteral(ctx)
+	default:
 		err = measure(ctx, os.Args[1:])
 	}
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
@@ -42,46 +31,15 @@ func main() {
 	}
 }
 
-func readSettings(args []string) (settings, error) {
-	var s settings
-	var products string
-	f := flag.NewFlagSet("bench", flag.ContinueOnError)
-	f.StringVar(&s.binary, "binary", "", "start this service on the real servers that SECKILLTEST_… names")
-	f.StringVar(&s.target, "target", "", "or: buyers' door of a running service, with scheme")
-	f.StringVar(&s.admin, "admin", "", "and its operators' door; its signing key in "+keyVariable)
-	f.StringVar(&s.out, "out", "test/bench/out", "folder of result.json and the service's log")
-	f.IntVar(&s.connections, "connections", 64, "buyers at a time")
-	f.IntVar(&s.runs, "runs", 3, "rounds")
-	f.IntVar(&s.buyers, "buyers", 40_000, "distinct buyers")
-	f.DurationVar(&s.window, "window", 5*time.Second, "length of each measurement")
-	f.StringVar(&products, "products", "1,200", "products on sale at once, one scenario each")
-	if err := f.Parse(args); err != nil {
-		return s, err
+// word is what this binary is started as by itself.
+func word(args []string) string {
+	if len(args) > 1 {
+		return args[1]
 	}
-	for word := range strings.SplitSeq(products, ",") {
-		n, err := strconv.Atoi(strings.TrimSpace(word))
-		if err != nil || n < 1 || n > 10_000 {
-			return s, fmt.Errorf("--products: %q is no number from 1 to 10000", word)
-		}
-		s.products = append(s.products, n)
-	}
-	s.key = os.Getenv(keyVariable)
-	switch {
-	case (s.binary == "") == (s.target == ""):
-		return s, errors.New("either --binary or --target")
-	case s.target != "" && (s.admin == "" || s.key == ""):
-		return s, errors.New("--target needs --admin and " + keyVariable)
-	case s.connections < 1 || s.runs < 1 || s.buyers < 1 || s.buyers > 1_000_000 || s.window < 100*time.Millisecond:
-		return s, errors.New("connections, runs and buyers must be at least 1, the window at least 100ms")
-	}
-	if s.key == "" {
-		var raw [32]byte
-		_, _ = rand.Read(raw[:])
-		s.key = hex.EncodeToString(raw[:])
-	}
-	return s, nil
+	return ""
 }
 
+// measure leaves no result where an invariant is broken. A figure that failed is in the result as not run, and an error.
 func measure(ctx context.Context, args []string) (err error) {
 	s, err := readSettings(args)
 	if err != nil {
@@ -94,26 +52,50 @@ func measure(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	bare, err := startBare(ctx, s)
+	b, err := newBench(s, tokens)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, bare.stop()) }()
-	if s.binary != "" {
-		service, err := startService(ctx, &s)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, service.stop()) }()
-	}
-	b, err := newBench(s, tokens, bare.buyers)
-	if err != nil {
+	defer func() { err = errors.Join(err, b.stop()) }()
+	if err := b.start(ctx); err != nil {
 		return err
 	}
-	result, err := b.rounds(ctx)
-	if err != nil {
+	failed := b.rounds(ctx)
+	if errors.Is(failed, errBroken) || ctx.Err() != nil {
+		return errors.Join(failed, ctx.Err())
+	}
+	b.result.finish(b.s)
+	b.result.print(os.Stdout)
+	return errors.Join(failed, b.result.write(s.out))
+}
+
+// start starts the bare server, and the service where it is not a running one.
+func (b *bench) start(ctx context.Context) (err error) {
+	if b.bare, err = startSelf(ctx, b.s, "bare", nil); err != nil {
 		return err
 	}
-	result.print(os.Stdout)
-	return result.write(s.out)
+	b.meter["bare"] = b.bare.pid()
+	if b.s.binary == "" {
+		return nil
+	}
+	if b.servers, err = serversHere(); err != nil {
+		return err
+	}
+	b.servers.watch(b.meter)
+	if b.service, err = b.startService(ctx, "service"); err != nil {
+		return err
+	}
+	b.s.target, b.s.admin = b.service.buyers, b.service.operators
+	b.meter["service"] = b.service.pid()
+	return nil
+}
+
+func (b *bench) stop() (err error) {
+	if b.service != nil {
+		err = b.service.stop()
+	}
+	if b.bare != nil {
+		err = errors.Join(err, b.bare.stop())
+	}
+	return err
 }

@@ -3,121 +3,157 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
+	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
+
+	"seckill/test/harness"
 )
 
-// sample is one measurement.
+// sample is what one scenario saw, for the detail beside the figures.
 type sample struct {
-	scenario string // bare, sales, refusals
-	products int
+	scenario string
 	Values   map[string]float64
 }
 
-func sampleOf(scenario string, products int, l loaded) sample {
-	return sample{scenario, products, map[string]float64{
-		"unknownAnswers": float64(l.unknown),
-		"p50Millis":      float64(l.latency.ValueAtQuantile(50)) / 1000,
-		"p99Millis":      float64(l.latency.ValueAtQuantile(99)) / 1000,
-	}}
-}
-
-func (s sample) name() string { return fmt.Sprintf("%s, %d products", s.scenario, s.products) }
-
 func (s sample) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-22s", s.name())
+	fmt.Fprintf(&b, "%-22s", s.scenario)
 	for _, k := range slices.Sorted(maps.Keys(s.Values)) {
-		fmt.Fprintf(&b, "  %s %.1f", k, s.Values[k])
+		fmt.Fprintf(&b, "  %s %.4g", k, s.Values[k])
 	}
 	return b.String()
 }
 
-// spread is a value over all rounds.
-type spread struct {
-	Median float64   `json:"median"`
-	Min    float64   `json:"min"`
-	Max    float64   `json:"max"`
-	All    []float64 `json:"all"`
+// outcome is one figure as it came out. Figure, Min, Max and Met are null where it was not run.
+type outcome struct {
+	ID     string   `json:"id"`
+	What   string   `json:"what"`
+	How    string   `json:"how"`
+	Figure *float64 `json:"figure"` // median over the runs
+	Min    *float64 `json:"min"`
+	Max    *float64 `json:"max"`
+	Runs   int      `json:"runs"`
+	Target string   `json:"target"`
+	Met    *bool    `json:"met"`
+	NotRun string   `json:"notRun,omitempty"` // why
 }
 
-func (s *spread) add(v float64) {
-	s.All = append(s.All, v)
-	sorted := slices.Sorted(slices.Values(s.All))
-	n := len(sorted)
-	s.Min, s.Max, s.Median = sorted[0], sorted[n-1], (sorted[(n-1)/2]+sorted[n/2])/2
-}
-
-// scenario is everything measured in one situation.
-type scenario struct {
-	Scenario string             `json:"scenario"`
-	Products int                `json:"products"`
-	Values   map[string]*spread `json:"values"`
+// machine is what the figures were measured on.
+type machine struct {
+	CPUs   int    `json:"cpus"`
+	Model  string `json:"model,omitempty"`
+	Memory int64  `json:"memoryBytes,omitempty"`
+	System string `json:"system"`
 }
 
 // result is what a run of this command leaves behind.
 type result struct {
-	Schema      int         `json:"schema"`
-	At          time.Time   `json:"at"`
-	Go          string      `json:"go"`
-	CPUs        int         `json:"cpus"`
-	Connections int         `json:"connections"`
-	Runs        int         `json:"runs"`
-	Seconds     float64     `json:"windowSeconds"`
-	Buyers      int         `json:"buyers"`
-	Scenarios   []*scenario `json:"scenarios"`
+	At          time.Time         `json:"at"`
+	Machine     machine           `json:"machine"`
+	Versions    map[string]string `json:"versions"`
+	Commit      string            `json:"commit"`
+	Connections int               `json:"connections"`
+	Runs        int               `json:"runs"`
+	Window      float64           `json:"windowSeconds"`
+	Figures     []outcome         `json:"figures"`
+
+	values    map[string]*spread            // by figure
+	reasons   map[string]string             // why a figure was not run
+	scenarios map[string]map[string]*spread // detail
 }
 
 func newResult(s settings) *result {
-	return &result{Schema: 1, At: time.Now().UTC().Truncate(time.Second), Go: runtime.Version(), CPUs: runtime.NumCPU(),
-		Connections: s.connections, Runs: s.runs, Seconds: s.window.Seconds(), Buyers: s.buyers}
+	versions := harness.Versions()
+	versions["Go"] = runtime.Version()
+	return &result{At: time.Now().UTC().Truncate(time.Second), Machine: thisMachine(), Versions: versions, Commit: commit(),
+		Connections: s.connections, Runs: s.runs, Window: s.window.Seconds(),
+		values: map[string]*spread{}, reasons: map[string]string{}, scenarios: map[string]map[string]*spread{}}
 }
 
-func (r *result) add(one sample) {
-	i := slices.IndexFunc(r.Scenarios, func(s *scenario) bool { return s.Scenario == one.scenario && s.Products == one.products })
-	if i < 0 {
-		i = len(r.Scenarios)
-		r.Scenarios = append(r.Scenarios, &scenario{one.scenario, one.products, map[string]*spread{}})
+func commit() string {
+	out, err := exec.Command("git", "describe", "--always", "--dirty", "--tags", "--abbrev=12").Output()
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func thisMachine() machine {
+	return machine{CPUs: runtime.NumCPU(), Model: procField("/proc/cpuinfo", "model name"),
+		Memory: procKibibytes("/proc/meminfo", "MemTotal"), System: runtime.GOOS + "/" + runtime.GOARCH}
+}
+
+// record notes a figure's value of one round. One that is no number is a measurement that saw nothing.
+func (r *result) record(id string, v float64) {
+	f := figureByID(id)
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		r.miss(f.id, "the measurement saw nothing")
+		return
+	}
+	s := r.values[f.id]
+	if s == nil {
+		s = &spread{}
+		r.values[f.id] = s
+	}
+	s.add(v)
+}
+
+// miss notes why a figure has no value.
+func (r *result) miss(id, why string) { r.reasons[figureByID(id).id] = why }
+
+func (r *result) addSample(one sample) {
+	values := r.scenarios[one.scenario]
+	if values == nil {
+		values = map[string]*spread{}
+		r.scenarios[one.scenario] = values
 	}
 	for k, v := range one.Values {
-		s := r.Scenarios[i].Values[k]
-		if s == nil {
-			s = &spread{}
-			r.Scenarios[i].Values[k] = s
+		if values[k] == nil {
+			values[k] = &spread{}
 		}
-		s.add(v)
+		values[k].add(v)
 	}
 }
 
-// print shows the median with the least and the most.
-func (r *result) print(w io.Writer) {
-	_, _ = fmt.Fprintf(w, "%d connections, %d rounds of %.0f s, %d CPUs shared with the load; median (least – most)\n",
-		r.Connections, r.Runs, r.Seconds, r.CPUs)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, s := range r.Scenarios {
-		_, _ = fmt.Fprintf(t, "%s, %d products\t\t\n", s.Scenario, s.Products)
-		for _, k := range slices.Sorted(maps.Keys(s.Values)) {
-			v := s.Values[k]
-			_, _ = fmt.Fprintf(t, "  %s\t%.1f\t(%.1f – %.1f)\n", k, v.Median, v.Min, v.Max)
-			if k == "meanDeductBatch" && v.Median < batchVisible {
-				_, _ = fmt.Fprintf(t, "  the mean batch is below %d: group commit is not at work\t\t\n", batchVisible)
-			}
+// finish makes the outcomes of all figures, those that were not run too.
+func (r *result) finish(s settings) {
+	r.Figures = r.Figures[:0]
+	for _, f := range figures {
+		o := outcome{ID: f.id, What: f.what, How: f.how, Target: f.target()}
+		switch v := r.values[f.id]; {
+		case v != nil:
+			met := f.met(v.Median)
+			o.Figure, o.Min, o.Max, o.Runs, o.Met = &v.Median, &v.Min, &v.Max, len(v.All), &met
+		case !s.wants(f):
+			o.NotRun = "not asked for"
+		case r.reasons[f.id] != "":
+			o.NotRun = r.reasons[f.id]
+		default:
+			o.NotRun = "nothing was measured"
 		}
+		r.Figures = append(r.Figures, o)
 	}
-	_ = t.Flush()
 }
 
+// write leaves the figures in result.json, and what they were made of in detail.json.
 func (r *result) write(folder string) error {
-	b, err := json.MarshalIndent(r, "", "  ")
+	if err := writeJSON(filepath.Join(folder, "result.json"), r); err != nil {
+		return err
+	}
+	return writeJSON(filepath.Join(folder, "detail.json"), r.scenarios)
+}
+
+func writeJSON(path string, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(folder, "result.json"), append(b, '\n'), 0o600)
+	return os.WriteFile(path, append(b, '\n'), 0o600)
 }
