@@ -63,8 +63,8 @@ func buyers(t *testing.T) string {
 
 func arguments(t *testing.T, folder, verdict string) []string {
 	t.Setenv(keyVariable, testKey)
-	return []string{"-target", buyers(t), "-admin", operators(t, verdict), "-out", folder, "-window", "100ms",
-		"-runs", "2", "-connections", "4", "-buyers", "10", "-products", "1,3"}
+	return []string{"-target", buyers(t), "-admin", operators(t, verdict), "-out", folder, "-window", "100ms", "-warm-up", "0s",
+		"-runs", "2", "-connections", "4", "-buyers", "10", "-figures", "1,3,5"}
 }
 
 func TestAMeasurementLeavesItsResult(t *testing.T) {
@@ -72,27 +72,47 @@ func TestAMeasurementLeavesItsResult(t *testing.T) {
 	if err := measure(t.Context(), arguments(t, folder, "holds")); err != nil {
 		t.Fatal(err)
 	}
-	b, err := os.ReadFile(filepath.Join(folder, "result.json"))
+	var r result
+	var detail map[string]map[string]*spread
+	read(t, filepath.Join(folder, "result.json"), &r)
+	read(t, filepath.Join(folder, "detail.json"), &detail)
+	if len(r.Figures) != len(figures) || r.Commit == "" || r.Versions["Go"] == "" || r.Machine.CPUs == 0 {
+		t.Fatalf("%+v", r)
+	}
+	for _, o := range r.Figures {
+		switch o.ID {
+		case "1a", "1c", "3":
+			if o.Figure == nil || o.Runs != 2 || o.Met == nil || *o.Min > *o.Figure || *o.Max < *o.Figure {
+				t.Errorf("%s: %+v", o.ID, o)
+			}
+		case "1b", "5a": // need the servers
+			if o.Met != nil || o.Figure != nil || o.NotRun != errNeeds.Error() {
+				t.Errorf("%s: %+v", o.ID, o)
+			}
+		default:
+			if o.Met != nil && figureByID(o.ID).number() != "5" {
+				t.Errorf("%s was not asked for: %+v", o.ID, o)
+			}
+		}
+	}
+	for scenario, value := range map[string]string{"bare": "acceptedPerSecond", "sales": "acceptedPerSecond", "refusals": "p99Millis"} {
+		if v := detail[scenario][value]; v == nil || len(v.All) != 2 || v.Min <= 0 || v.Median < v.Min || v.Max < v.Median {
+			t.Errorf("%s %s: %+v", scenario, value, v)
+		}
+	}
+	if v := detail["sales"]["meanDeductBatch"]; v == nil || v.Median != 8 {
+		t.Errorf("mean batch: %+v", v)
+	}
+}
+
+func read(t *testing.T, path string, v any) {
+	t.Helper()
+	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r result
-	if err := json.Unmarshal(b, &r); err != nil {
+	if err := json.Unmarshal(b, v); err != nil {
 		t.Fatal(err)
-	}
-	if len(r.Scenarios) != 6 { // bare, sales and refusals, each on 1 and on 3 products
-		t.Fatalf("%s", b)
-	}
-	for _, s := range r.Scenarios {
-		if s.Scenario == "refusals" { // the bare door refuses nobody
-			continue
-		}
-		if v := s.Values["acceptedPerSecond"]; v == nil || len(v.All) != 2 || v.Min <= 0 || v.Median < v.Min || v.Max < v.Median {
-			t.Errorf("%s on %d: %+v", s.Scenario, s.Products, v)
-		}
-		if v := s.Values["meanDeductBatch"]; s.Scenario == "sales" && (v == nil || v.Median != 8) {
-			t.Errorf("mean batch: %+v", v)
-		}
 	}
 }
 
@@ -109,7 +129,8 @@ func TestSpeedBoughtWithABrokenInvariantIsNoResult(t *testing.T) {
 func TestSettingsAreRefused(t *testing.T) {
 	t.Setenv(keyVariable, "")
 	for _, args := range [][]string{{}, {"-target", "http://a", "-admin", "http://b"}, {"-binary", "x", "-target", "http://a"},
-		{"-binary", "x", "-products", "0"}, {"-binary", "x", "-connections", "0"}} {
+		{"-binary", "x", "-many", "0"}, {"-binary", "x", "-connections", "0"},
+		{"-binary", "x", "-figures", "1,15"}, {"-binary", "x", "-filled", "10", "-ground", "11"}, {"-binary", "x", "stray"}} {
 		if _, err := readSettings(args); err == nil {
 			t.Errorf("%v was taken", args)
 		}
