@@ -13,7 +13,7 @@ MOCKS    := application/port/portmock
 export SECKILLTEST_BINARY := $(CURDIR)/bin/seckill
 
 .PHONY: help run build test test-unit fuzz test-stack stack-suites install \
-	verify verify-mocks verify-format generate fmt lint bench bench-micro fault fault-layers stack clean
+	verify verify-mocks verify-format generate fmt lint bench bench-quick bench-micro fault fault-layers stack clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS='	' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
@@ -69,8 +69,17 @@ stack: install ## real servers in the foreground until ^C; their addresses in bi
 bin/stack:
 	@go build -o bin/stack ./test/harness/stack
 
-bench: install build ## figures on the real servers, beside bare Echo in the same run
-	bin/stack exec -- go run ./test/bench --binary bin/seckill
+bench: install build bin/bench ## figures on the real servers, each a ratio inside its run; the table and test/bench/out/result.json
+	bin/stack exec -- bin/bench --binary bin/seckill
+
+# On servers that run already (make stack, in another terminal), or on its own.
+bench-quick: install build bin/bench ## figures 1, 3 and 5, in under four minutes
+	set -- bin/bench --binary bin/seckill --figures 1,3,5 --runs 2 --window 3s --warm-up 20s; \
+	if [ -f bin/stack.env ]; then . ./bin/stack.env && "$$@"; else bin/stack exec -- "$$@"; fi
+
+.PHONY: bin/bench
+bin/bench:
+	@go build -o bin/bench ./test/bench
 
 bench-micro: install build ## the benchmarks beside each adapter
 	bin/stack exec -- go test -tags stack -p 1 -timeout 60m -run '^$$' -bench . -benchmem ./...

@@ -74,6 +74,11 @@ var plays = []play{
 	{"3", false, playRefusals},
 	{"4", false, playRepeats},
 	{"5", false, playConsumer},
+	{"6", false, playDeductStage},
+	{"7", false, playLatency},
+	{"12", false, playEmbedded},
+	{"13", false, playStart},
+	{"8", false, playManyProducts},
 }
 
 // rounds plays everything that is asked for in turn, so that a noisy minute hits all of it. A play that fails is a figure
