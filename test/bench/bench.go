@@ -58,6 +58,7 @@ type round struct {
 	salesSeen    *salesSeen
 	literalSeen  *float64
 	refusalsSeen *float64
+	filledSeen   *filled
 }
 
 // play measures figures of one number in a round.
@@ -79,6 +80,10 @@ var plays = []play{
 	{"12", false, playEmbedded},
 	{"13", false, playStart},
 	{"8", false, playManyProducts},
+	{"10", true, playBytesPerFlow},
+	{"9", true, playFilledGate},
+	{"13", true, playRebuild},
+	{"14", true, playMemory},
 }
 
 // rounds plays everything that is asked for in turn, so that a noisy minute hits all of it. A play that fails is a figure

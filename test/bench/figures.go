@@ -68,7 +68,7 @@ var figures = []figure{
 	{"13b", "stack start to ready, its servers up", "the same", atMost, 3, "s"},
 	{"13c", "gate rebuilt from --filled orders", "POST …/rebuild: all the time that the product was closed, lease and drain included", atMost, 30, "s"},
 	{"14a", "memory of the service after --filled purchases", "resident bytes when drained; beside those after --ground purchases", atMost, 1.2, "× after --ground"},
-	{"14b", "threads of the service then", "the same with its threads; its goroutines, where /debug/pprof tells them", atMost, 1.1, "× after --ground"},
+	{"14b", "threads of the service then", "the same with the threads of its process: what blocks in goroutines shows in resident bytes, what blocks in calls here", atMost, 1.1, "× after --ground"},
 }
 
 // figureByID panics for an id that is not there: ids are words of this code.

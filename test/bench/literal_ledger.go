@@ -31,27 +31,6 @@ func openLiteralLedger(dsn string, workers int) (*literalLedger, error) {
 	return &literalLedger{db}, nil
 }
 
-// openReadCommitted opens a pool in the service's isolation, without a round trip to prepare each statement.
-func openReadCommitted(dsn string, connections int) (*sql.DB, error) {
-	cfg, err := mysql.ParseDSN(dsn)
-	if err != nil {
-		return nil, err
-	}
-	cfg.InterpolateParams = true
-	if cfg.Params == nil {
-		cfg.Params = map[string]string{}
-	}
-	cfg.Params["transaction_isolation"] = "'READ-COMMITTED'"
-	connector, err := mysql.NewConnector(cfg)
-	if err != nil {
-		return nil, err
-	}
-	db := sql.OpenDB(connector)
-	db.SetMaxOpenConns(connections)
-	db.SetMaxIdleConns(connections)
-	return db, nil
-}
-
 // prepare makes the tables and a product.
 func (l *literalLedger) prepare(ctx context.Context, product string, units int64) error {
 	for _, statement := range literalSchema {

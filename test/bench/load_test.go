@@ -100,3 +100,13 @@ func TestAnInsertionHoldsEveryRow(t *testing.T) {
 		t.Error(len(orders), len(flows))
 	}
 }
+
+func TestUsedMemoryIsReadFromRedisWords(t *testing.T) {
+	t.Parallel()
+	if n, err := parseUsedMemory("# Memory\r\nused_memory_human:1M\r\nused_memory:1048576\r\n"); n != 1<<20 || err != nil {
+		t.Error(n, err)
+	}
+	if _, err := parseUsedMemory("# Memory\r\n"); err == nil {
+		t.Error("nothing was read as a number")
+	}
+}

@@ -135,11 +135,18 @@ func (r *result) finish(s settings) {
 			o.NotRun = "not asked for"
 		case r.reasons[f.id] != "":
 			o.NotRun = r.reasons[f.id]
+		case !measured(f):
+			o.NotRun = "this bench does not measure it"
 		default:
 			o.NotRun = "nothing was measured"
 		}
 		r.Figures = append(r.Figures, o)
 	}
+}
+
+// measured says whether some play is for a figure.
+func measured(f figure) bool {
+	return slices.ContainsFunc(plays, func(p play) bool { return p.number == f.number() })
 }
 
 // write leaves the figures in result.json, and what they were made of in detail.json.
