@@ -116,10 +116,11 @@ func (t *turns) take(now time.Time) (n int64, intended time.Time, more bool) {
 	if intended = now; t.rate > 0 {
 		intended = intendedAt(t.began, i, t.rate)
 	}
+	first := i == 0 // is asked however late it is: a load that saw nothing says nothing
 	if t.distinct > 0 {
 		i %= t.distinct
 	}
-	return i, intended, !t.over(intended)
+	return i, intended, first || !t.over(intended)
 }
 
 // connection buys until the turns are over. One that was answered "not known" is asked again with its token.

@@ -90,7 +90,7 @@ func (g *rawGate) open(ctx context.Context) error {
 		return err
 	}
 	opened, err := g.gate.Open(ctx, g.product, epoch)
-	if err == nil && !(prepared && built && opened) {
+	if err == nil && (!prepared || !built || !opened) {
 		err = errors.New("the gate refused to be built")
 	}
 	return err
