@@ -14,9 +14,9 @@
 // second time. So a hot product with many writers costs each of them a few more round trips
 // instead of a race without an end.
 //
-// Whoever inserts an order row decides. Rows are inserted by a plain INSERT of what was not there a
-// statement before; a unique key that is there nevertheless was written in between, and the whole
-// transaction begins again and meets it. So my rows are exactly those of this try, which group_id
+// Whoever inserts an order row decides. Rows are inserted by a plain INSERT, at the first try without a look at
+// what is there, since nearly every group is new; a unique key that is there nevertheless ends the try, and
+// the whole transaction begins again, looks, and meets it. So my rows are exactly those of this try, which group_id
 // records, and units are taken for nothing else; a repeat after an unknown commit meets the rows of the
 // first. Tried and left: ON DUPLICATE KEY UPDATE id = id with the rows read back. In InnoDB it keeps exclusive gap
 // locks under READ COMMITTED, too, so consumers that shared some keys deadlocked until they gave up; and it
