@@ -75,7 +75,7 @@ func badTokens(t testing.TB) map[string]string {
 
 // concrete fills a route's parameters and gives it the body that it wants.
 func concrete(r route) *http.Request {
-	path := strings.NewReplacer(":productId", "p1", ":token", "t1", ":id", "r1", ":key", "k1").Replace(r.path)
+	path := strings.NewReplacer(":productId", "p1", ":token", "t1", ":id", "r1", ":key", "k1", ":profile", "heap").Replace(r.path)
 	body := map[string]string{"createOrder": `{"quantity":1}`}["createOrder"]
 	switch {
 	case r.method == "PUT":

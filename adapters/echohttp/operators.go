@@ -95,6 +95,7 @@ func NewOperatorsDoor(cfg Config, deps OperatorsDeps, log *slog.Logger) *Door {
 		{http.MethodGet, "/admin/v1/parked", "ops:read", d.listParked, false},
 		{http.MethodPost, "/admin/v1/parked/replay", "reconcile:run", d.replaySome, true},
 		{http.MethodPost, "/admin/v1/parked/:id/replay", "reconcile:run", d.replayOne, false},
+		{http.MethodGet, "/debug/pprof/:profile", "ops:read", d.showProfile, true},
 		{http.MethodGet, "/healthz", probe, d.healthy, false},
 		{http.MethodGet, "/readyz", probe, d.readyOf(deps.Readiness), false},
 	})

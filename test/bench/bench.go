@@ -54,11 +54,9 @@ func newBench(s settings, tokens *echohttp.Tokens) (*bench, error) {
 // round is one turn of all measurements. What several figures share is measured once in it, when it is first asked for.
 type round struct {
 	*bench
-	bareSeen     *bareSeen
-	salesSeen    *salesSeen
-	literalSeen  *float64
-	refusalsSeen *float64
-	filledSeen   *filled
+	salesSeen   *salesSeen
+	literalSeen *float64
+	filledSeen  *filled
 }
 
 // play measures figures of one number in a round.
@@ -82,6 +80,7 @@ var plays = []play{
 	{"8", false, playManyProducts},
 	{"10", true, playBytesPerFlow},
 	{"9", true, playFilledGate},
+	{"11", true, playReconcile},
 	{"13", true, playRebuild},
 	{"14", true, playMemory},
 }

@@ -42,11 +42,8 @@ func parseCPU(stat []byte) (float64, error) {
 	return float64(user+system) / clockTick, errors.Join(err1, err2)
 }
 
-// memory of a process: resident bytes and threads.
-func memory(pid int) (resident, threads int64) {
-	status := procPath(pid, "status")
-	return procKibibytes(status, "VmRSS"), procNumber(procField(status, "Threads"))
-}
+// residentBytes of a process; 0 where they cannot be read.
+func residentBytes(pid int) int64 { return procKibibytes(procPath(pid, "status"), "VmRSS") }
 
 func procPath(pid int, name string) string {
 	return filepath.Join("/proc", strconv.Itoa(pid), name)

@@ -17,12 +17,14 @@
 // parts do one stage's work without the code around it: the gate's own script called by a bare client (the call is copied
 // from what the gate sent last), a half and its commit, a group's statements by database/sql.
 //
-// What several figures share (bare, sales, literal, refusals) is measured once in each round, and measurements take turns,
-// so that a noisy minute hits all of them. What takes minutes (10, 9, 13c, 14) is played in the first round alone. The broker's
+// What is held against bare Echo stands between two half windows of it, since such a machine changes its speed within
+// seconds. What several figures share (sales, literal) is measured once in each round, and measurements take turns, so that a
+// noisy minute hits all of them. What takes minutes (10, 9, 13c, 14) is played in the first round alone. The broker's
 // JVM is slow for a minute: sales go before the first round, unrecorded.
 //
 // Closed loops find the most that a service does. Latency is taken at a steady rate and from the time for which a request
-// was intended, so that a slow answer also counts for those that had to wait behind it; the raw half beside it is paced and timed alike.
+// was intended, so that a slow answer also counts for those that had to wait behind it; raw halves are sent beside it, a
+// few a second, and timed alike.
 // The client is fasthttp, since on the same machine every microsecond of the client is one less for the service. Histograms
 // keep three digits.
 //
@@ -34,7 +36,7 @@
 // The literal consumer's backlog outlasts its window.
 //
 // CPU seconds come from /proc/PID/stat. The servers' processes are found by the address on which they listen, so that
-// nobody has to hand over their ids. Figure 14 counts threads, since the operators' door tells no goroutines.
+// nobody has to hand over their ids.
 //
 // A run of sales is followed until nothing is on its way any more, and its products are verified: speed that was bought with
 // a broken invariant is no result, and none is written.

@@ -32,10 +32,6 @@ func (b *bench) startEmbedded(ctx context.Context) (*process, error) {
 
 // playEmbedded is figure 12.
 func playEmbedded(ctx context.Context, r *round) (err error) {
-	bare, err := r.bareEcho(ctx)
-	if err != nil {
-		return err
-	}
 	p, err := r.startEmbedded(ctx)
 	if err != nil {
 		return err
@@ -47,7 +43,11 @@ func playEmbedded(ctx context.Context, r *round) (err error) {
 	if err := r.open(ctx, p.operators, products, plenty); err != nil {
 		return err
 	}
-	seen, err := r.sell(ctx, "sales, embedded", doors{p.buyers, p.operators}, products, 0)
+	var seen salesSeen
+	bare, err := r.beside(ctx, func() (err error) {
+		seen, err = r.sell(ctx, "sales, embedded", doors{p.buyers, p.operators}, products, 0)
+		return err
+	})
 	if err == nil {
 		r.result.record("12", over(seen.rows, bare.perSecond))
 	}

@@ -105,15 +105,15 @@ func playFilledGate(ctx context.Context, r *round) error {
 		return err
 	}
 	r.result.record("9b", over(refused, emptyRefusals))
-	empty, err := r.sales(ctx)
-	if err != nil {
-		return err
-	}
 	if err := r.operate(ctx, r.s.admin, http.MethodPost, "/admin/v1/products/"+f.product+"/stock-changes", ownName("more"),
 		fmt.Appendf(nil, `{"delta":%d,"reason":"bench"}`, moreUnits), nil); err != nil {
 		return err
 	}
 	if err := r.waitUnits(ctx, f.product); err != nil {
+		return err
+	}
+	empty, err := r.sale(ctx)
+	if err != nil {
 		return err
 	}
 	seen, err := r.sell(ctx, "sales, filled gate", doors{r.s.target, r.s.admin}, []string{f.product}, f.sold)
@@ -193,14 +193,14 @@ func playMemory(ctx context.Context, r *round) (err error) {
 		return err
 	}
 	r.note("memory", map[string]float64{"groundBytes": float64(ground.resident), "bytes": float64(end.resident),
-		"groundThreads": float64(ground.threads), "threads": float64(end.threads)})
+		"groundGoroutines": float64(ground.goroutines), "goroutines": float64(end.goroutines)})
 	r.result.record("14a", ratio(end.resident, ground.resident))
-	r.result.record("14b", ratio(end.threads, ground.threads))
+	r.result.record("14b", ratio(end.goroutines, ground.goroutines))
 	return r.verify(ctx, s.operators, products, int64(r.s.filled))
 }
 
 // footprint is what a process holds.
-type footprint struct{ resident, threads int64 }
+type footprint struct{ resident, goroutines int64 }
 
 // memoryAfter reads it when so many more purchases are rows.
 func (r *round) memoryAfter(ctx context.Context, s *service, products []string, count int) (footprint, error) {
@@ -214,9 +214,21 @@ func (r *round) memoryAfter(ctx context.Context, s *service, products []string, 
 	if err := r.drainAt(ctx, s.operators); err != nil {
 		return footprint{}, err
 	}
-	resident, threads := memory(s.pid())
-	if resident == 0 {
-		return footprint{}, fmt.Errorf("%w: /proc", errNeeds)
+	f := footprint{resident: residentBytes(s.pid())}
+	if f.resident == 0 {
+		return f, fmt.Errorf("%w: /proc", errNeeds)
 	}
-	return footprint{resident, threads}, nil
+	var err error
+	f.goroutines, err = r.goroutines(ctx, s.operators)
+	return f, err
+}
+
+// goroutines are those that the service's profile counts.
+func (b *bench) goroutines(ctx context.Context, admin string) (n int64, err error) {
+	text, err := b.read(ctx, admin, http.MethodGet, "/debug/pprof/goroutine?debug=1", "", nil)
+	if err != nil {
+		return 0, err
+	}
+	_, err = fmt.Sscanf(string(text), "goroutine profile: total %d", &n)
+	return n, err
 }

@@ -4,12 +4,12 @@ import "context"
 
 // playManyProducts is figure 8.
 func playManyProducts(ctx context.Context, r *round) error {
-	one, err := r.sales(ctx)
-	if err != nil {
-		return err
-	}
 	_, products := r.names(r.s.many)
 	if err := r.open(ctx, r.s.admin, products, plenty); err != nil {
+		return err
+	}
+	one, err := r.sale(ctx)
+	if err != nil {
 		return err
 	}
 	seen, err := r.sell(ctx, "sales, many products", doors{r.s.target, r.s.admin}, products, 0)

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
 const (
-	openLoopHands = 16  // that send raw halves at a steady rate
+	probeRate     = 20  // raw halves a second beside a load
+	probeHands    = 4   // that send them
 	idlePurchases = 200 // one after the other
 )
 
@@ -43,7 +46,8 @@ func playLatency(ctx context.Context, r *round) (err error) {
 	return r.verify(ctx, r.s.admin, products, half+idle)
 }
 
-// atHalfRate measures figure 7a.
+// atHalfRate measures figure 7a: first the size of the messages at that rate, then the latencies while raw halves of
+// that size are sent beside the load, few enough not to weigh.
 func (r *round) atHalfRate(ctx context.Context, products []string, seen salesSeen, raw *rawPath) (accepted int64, err error) {
 	before, err := r.pipeline(ctx, r.s.admin)
 	if err != nil {
@@ -52,7 +56,8 @@ func (r *round) atHalfRate(ctx context.Context, products []string, seen salesSee
 	c := r.crowd(r.s.target, products)
 	c.rate = seen.accepted / 2
 	began := time.Now()
-	l, err := r.let(ctx, c)
+	c.window /= 2
+	sizing, err := r.let(ctx, c)
 	if err != nil {
 		return 0, err
 	}
@@ -60,8 +65,7 @@ func (r *round) atHalfRate(ctx context.Context, products []string, seen salesSee
 	if err != nil {
 		return 0, err
 	}
-	took := soldBetween(l, before, after, time.Since(began))
-	r.note("sales at half the rate", detail(l, nil))
+	took := soldBetween(sizing, before, after, time.Since(began))
 	flows, err := raw.gate.deduct(ctx, min(max(int(took.sentBatch), 1), fillMessage))
 	if err != nil {
 		return 0, err
@@ -70,15 +74,34 @@ func (r *round) atHalfRate(ctx context.Context, products []string, seen salesSee
 	if err != nil {
 		return 0, err
 	}
-	times, err := steadily(ctx, max(took.sentRate, 1), openLoopHands, r.s.window, func(context.Context) error { return raw.commit(body) })
+	measured := r.crowd(r.s.target, products)
+	measured.rate = c.rate
+	l, times, err := r.letBeside(ctx, measured, func(context.Context) error { return raw.commit(body) })
 	if err != nil {
 		return 0, err
 	}
 	one := float64(times.ValueAtQuantile(50)) / 1000
-	r.note("raw half and commit at that rate", map[string]float64{"messagesPerSecond": took.sentRate, "bytes": float64(len(body)),
-		"p50Millis": one, "p99Millis": float64(times.ValueAtQuantile(99)) / 1000})
+	values := detail(l, nil)
+	values["meanSentBatch"], values["messagesPerSecond"] = took.sentBatch, took.sentRate
+	r.note("sales at half the rate", values)
+	r.note("raw half and commit beside them", map[string]float64{"bytes": float64(len(body)), "p50Millis": one,
+		"p99Millis": float64(times.ValueAtQuantile(99)) / 1000})
 	r.result.record("7a", over(l.p99(), one))
-	return l.accepted, nil
+	return sizing.accepted + l.accepted, nil
+}
+
+// letBeside lets a crowd buy and does something else at a steady low rate meanwhile.
+func (r *round) letBeside(ctx context.Context, c crowd, do func(context.Context) error) (loaded, *hdrhistogram.Histogram, error) {
+	var times *hdrhistogram.Histogram
+	var failed error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		times, failed = steadily(ctx, probeRate, probeHands, c.window, do)
+	}()
+	l, err := r.let(ctx, c)
+	<-done
+	return l, times, errors.Join(err, failed)
 }
 
 // idle measures figure 7b: one purchase, then the raw steps, in turn.

@@ -100,9 +100,18 @@ func (b *bench) pipeline(ctx context.Context, admin string) (application.Pipelin
 
 // operate asks an operators' door; v may be nil.
 func (b *bench) operate(ctx context.Context, admin, method, path, key string, body []byte, v any) error {
+	answer, err := b.read(ctx, admin, method, path, key, body)
+	if err != nil || v == nil {
+		return err
+	}
+	return json.Unmarshal(answer, v)
+}
+
+// read gives the answer of an operators' door.
+func (b *bench) read(ctx context.Context, admin, method, path, key string, body []byte) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, admin+path, bytes.NewReader(body))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	req.Header.Set("Authorization", "Bearer "+b.operator)
 	if key != "" {
@@ -113,18 +122,12 @@ func (b *bench) operate(ctx context.Context, admin, method, path, key string, bo
 	}
 	resp, err := b.client.Do(req)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, 16<<20))
-	if err != nil {
-		return err
+	if err == nil && resp.StatusCode/100 != 2 {
+		err = fmt.Errorf("%s %s answered %s: %.300s", method, path, resp.Status, answer)
 	}
-	if resp.StatusCode/100 != 2 {
-		return fmt.Errorf("%s %s answered %s: %.300s", method, path, resp.Status, answer)
-	}
-	if v == nil {
-		return nil
-	}
-	return json.Unmarshal(answer, v)
+	return answer, err
 }

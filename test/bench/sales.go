@@ -10,20 +10,32 @@ import (
 	"seckill/application"
 )
 
-// bareSeen is the yardstick of a round.
+// bareSeen is the yardstick.
 type bareSeen struct {
 	perSecond    float64
 	cpuPerAnswer float64 // seconds; NaN where /proc cannot be read
 }
 
-// bareEcho is bare Echo under the usual load.
-func (r *round) bareEcho(ctx context.Context) (bareSeen, error) {
-	if r.bareSeen != nil {
-		return *r.bareSeen, nil
+// beside does something between two half windows of bare Echo under the usual load, and gives the mean of both: where
+// the machine's speed changes within seconds, both sides of the ratio change.
+func (r *round) beside(ctx context.Context, do func() error) (bareSeen, error) {
+	before, err := r.bareEcho(ctx)
+	if err != nil {
+		return bareSeen{}, err
 	}
+	if err := do(); err != nil {
+		return bareSeen{}, err
+	}
+	after, err := r.bareEcho(ctx)
+	return bareSeen{(before.perSecond + after.perSecond) / 2, (before.cpuPerAnswer + after.cpuPerAnswer) / 2}, err
+}
+
+func (r *round) bareEcho(ctx context.Context) (bareSeen, error) {
 	_, products := r.names(1)
 	before := r.meter.read()
-	l, err := r.let(ctx, r.crowd(r.bare.buyers, products))
+	c := r.crowd(r.bare.buyers, products)
+	c.window /= 2
+	l, err := r.let(ctx, c)
 	if err != nil {
 		return bareSeen{}, err
 	}
@@ -33,7 +45,6 @@ func (r *round) bareEcho(ctx context.Context) (bareSeen, error) {
 		seen.cpuPerAnswer = over(seconds, float64(l.accepted))
 	}
 	r.note("bare", detail(l, spent))
-	r.bareSeen = &seen
 	return seen, nil
 }
 
@@ -59,22 +70,33 @@ type salesSeen struct {
 	deductMean float64            // mean commands of a batch
 	group      float64            // mean rows of a transaction
 	sentRate   float64            // messages per second
+	bare       bareSeen           // beside it, where it was measured
 }
 
-// sales is figure 1's load on one fresh product.
+// sales is figure 1's load on one fresh product beside bare Echo, once in a round.
 func (r *round) sales(ctx context.Context) (salesSeen, error) {
 	if r.salesSeen != nil {
 		return *r.salesSeen, nil
 	}
+	var seen salesSeen
+	bare, err := r.beside(ctx, func() (err error) {
+		seen, err = r.sale(ctx)
+		return err
+	})
+	if err == nil {
+		seen.bare = bare
+		r.salesSeen = &seen
+	}
+	return seen, err
+}
+
+// sale is figure 1's load on one fresh product.
+func (r *round) sale(ctx context.Context) (salesSeen, error) {
 	_, products := r.names(1)
 	if err := r.open(ctx, r.s.admin, products, plenty); err != nil {
 		return salesSeen{}, err
 	}
-	seen, err := r.sell(ctx, "sales", doors{r.s.target, r.s.admin}, products, 0)
-	if err == nil {
-		r.salesSeen = &seen
-	}
-	return seen, err
+	return r.sell(ctx, "sales", doors{r.s.target, r.s.admin}, products, 0)
 }
 
 // doors are where a service is found.
@@ -127,15 +149,11 @@ func soldBetween(l loaded, before, after application.PipelineView, took time.Dur
 
 // playRows is figure 1.
 func playRows(ctx context.Context, r *round) error {
-	bare, err := r.bareEcho(ctx)
-	if err != nil {
-		return err
-	}
 	seen, err := r.sales(ctx)
 	if err != nil {
 		return err
 	}
-	r.result.record("1a", seen.rows/bare.perSecond)
+	r.result.record("1a", seen.rows/seen.bare.perSecond)
 	r.result.record("1c", seen.backlog)
 	literal, err := r.literalRows(ctx)
 	if err != nil {
@@ -150,24 +168,20 @@ var everyServer = []string{"redis", "broker", "names", "mariadb"}
 
 // playCPU is figure 2.
 func playCPU(ctx context.Context, r *round) error {
-	bare, err := r.bareEcho(ctx)
-	if err != nil {
-		return err
-	}
 	seen, err := r.sales(ctx)
 	if err != nil {
 		return err
 	}
 	service, ok := sum(seen.spent, "service")
-	if !ok || math.IsNaN(bare.cpuPerAnswer) {
+	if !ok || math.IsNaN(seen.bare.cpuPerAnswer) {
 		return fmt.Errorf("%w: the service's process is not known, or has no /proc", errNeeds)
 	}
-	r.result.record("2a", service/seen.count/bare.cpuPerAnswer)
+	r.result.record("2a", service/seen.count/seen.bare.cpuPerAnswer)
 	all, ok := sum(seen.spentAll, append([]string{"service"}, everyServer...)...)
 	if !ok {
 		return fmt.Errorf("%w: a server is not on this machine", errNeeds)
 	}
-	r.result.record("2b", all/seen.count/bare.cpuPerAnswer)
+	r.result.record("2b", all/seen.count/seen.bare.cpuPerAnswer)
 	return nil
 }
 
@@ -185,18 +199,11 @@ func (r *round) soldOut(ctx context.Context) (string, error) {
 
 // refusals are those per second of a product without stock.
 func (r *round) refusals(ctx context.Context) (float64, error) {
-	if r.refusalsSeen != nil {
-		return *r.refusalsSeen, nil
-	}
 	product, err := r.soldOut(ctx)
 	if err != nil {
 		return 0, err
 	}
-	perSecond, err := r.refuse(ctx, "refusals", product)
-	if err == nil {
-		r.refusalsSeen = &perSecond
-	}
-	return perSecond, err
+	return r.refuse(ctx, "refusals", product)
 }
 
 func (r *round) refuse(ctx context.Context, scenario, product string) (float64, error) {
@@ -214,11 +221,11 @@ func (r *round) refuse(ctx context.Context, scenario, product string) (float64, 
 
 // playRefusals is figure 3.
 func playRefusals(ctx context.Context, r *round) error {
-	bare, err := r.bareEcho(ctx)
-	if err != nil {
+	var refused float64
+	bare, err := r.beside(ctx, func() (err error) {
+		refused, err = r.refusals(ctx)
 		return err
-	}
-	refused, err := r.refusals(ctx)
+	})
 	if err == nil {
 		r.result.record("3", refused/bare.perSecond)
 	}
@@ -230,10 +237,6 @@ const repeated = 20_000
 
 // playRepeats is figure 4.
 func playRepeats(ctx context.Context, r *round) error {
-	bare, err := r.bareEcho(ctx)
-	if err != nil {
-		return err
-	}
 	_, products := r.names(1)
 	if err := r.open(ctx, r.s.admin, products, plenty); err != nil {
 		return err
@@ -249,12 +252,16 @@ func playRepeats(ctx context.Context, r *round) error {
 		return err
 	}
 	c.window, c.count, c.distinct = window, 0, repeated
-	before := r.meter.read()
-	l, err := r.let(ctx, c)
+	var l loaded
+	bare, err := r.beside(ctx, func() (err error) {
+		before := r.meter.read()
+		l, err = r.let(ctx, c)
+		r.note("repeats", detail(l, r.meter.since(before)))
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	r.note("repeats", detail(l, r.meter.since(before)))
 	r.result.record("4", l.perSecond()/bare.perSecond)
 	return r.verify(ctx, r.s.admin, products, bought.accepted)
 }
