@@ -51,8 +51,8 @@ func orderTotals(tx *gorm.DB, product string, t *port.BookTotals) error {
 	}
 	return tx.Raw(`SELECT COUNT(*) FROM orders o WHERE o.product_id = ?
 		AND (o.status = ? OR (o.status = ? AND o.from_birth = 0))
-		AND (NOT EXISTS (SELECT 1 FROM stock_flow f WHERE f.order_id = o.id AND f.op_type = ?)
-		OR (o.status = ? AND NOT EXISTS (SELECT 1 FROM stock_flow f WHERE f.order_id = o.id AND f.op_type = ?)))`,
+		AND (NOT EXISTS (SELECT 1 FROM stock_flow f WHERE f.product_id = o.product_id AND f.order_id = o.id AND f.op_type = ?)
+		OR (o.status = ? AND NOT EXISTS (SELECT 1 FROM stock_flow f WHERE f.product_id = o.product_id AND f.order_id = o.id AND f.op_type = ?)))`,
 		product, domain.OrderConfirmed, domain.OrderCancelled, opSale, domain.OrderCancelled, opCancel).Row().Scan(&t.OrphanOrders)
 }
 

@@ -171,10 +171,22 @@ func (g *group) rejectBeyond() error {
 	if err := g.update("orders", idsOf(orders), "status", domain.OrderRejected); err != nil {
 		return err
 	}
-	for chunk := range slices.Chunk(idsOf(orders), idsMax) {
-		if err := g.tx.Where("order_id IN ? AND op_type = ?", chunk, opSale).Delete(&flowRow{}).Error; err != nil {
+	return g.takeBackFlows(orders)
+}
+
+// takeBackFlows removes what was written for rows that are rejected after all; rejected ones are in order of their product.
+func (g *group) takeBackFlows(rejected []*orderRow) error {
+	for len(rejected) > 0 {
+		n := 1
+		for n < min(len(rejected), idsMax) && rejected[n].Product == rejected[0].Product {
+			n++
+		}
+		err := g.tx.Where("product_id = ? AND order_id IN ? AND op_type = ?", rejected[0].Product, idsOf(rejected[:n]), opSale).
+			Delete(&flowRow{}).Error
+		if err != nil {
 			return err
 		}
+		rejected = rejected[n:]
 	}
 	return nil
 }

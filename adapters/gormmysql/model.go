@@ -129,13 +129,14 @@ func damaged(what, id string, err error) error {
 	return domain.NewError(domain.CodeInternal, fmt.Sprintf("the row of %s %s is damaged", what, id), err)
 }
 
+// flowRow has no id: an order takes once and gives back once, and one tree in the order in which rows come is
+// less than half of the work of three.
 type flowRow struct {
-	ID       binaryID `gorm:"column:id;primaryKey;autoIncrement:false"`
-	Product  string   `gorm:"column:product_id"`
+	Product  string   `gorm:"column:product_id;primaryKey"`
 	Quantity int64    `gorm:"column:quantity"`
-	OpType   string   `gorm:"column:op_type"`
+	OpType   string   `gorm:"column:op_type;primaryKey"`
 	Action   string   `gorm:"column:action"`
-	Order    binaryID `gorm:"column:order_id"`
+	Order    binaryID `gorm:"column:order_id;primaryKey"`
 	Epoch    int64    `gorm:"column:epoch"`
 	Sequence int64    `gorm:"column:sequence"`
 	Created  utcTime  `gorm:"column:create_time"`

@@ -80,10 +80,10 @@ func (r *changeRow) values(args []any, times *timeTexts) []any {
 		r.StockVersion, r.Attempt, r.GateTold, times.of(r.Created), times.of(r.Updated))
 }
 
-var flowColumns = []string{"id", "product_id", "quantity", "op_type", "action", "order_id", "epoch", "sequence", "create_time"}
+var flowColumns = []string{"product_id", "quantity", "op_type", "action", "order_id", "epoch", "sequence", "create_time"}
 
 func (*flowRow) insertion() (string, []string) { return "stock_flow", flowColumns }
 
 func (r *flowRow) values(args []any, times *timeTexts) []any {
-	return append(args, r.ID[:], r.Product, r.Quantity, r.OpType, r.Action, r.Order[:], r.Epoch, r.Sequence, times.of(r.Created))
+	return append(args, r.Product, r.Quantity, r.OpType, r.Action, r.Order[:], r.Epoch, r.Sequence, times.of(r.Created))
 }

@@ -49,7 +49,6 @@ CREATE TABLE IF NOT EXISTS orders (
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS stock_flow (
-  id BINARY(16) NOT NULL,
   product_id VARBINARY(64) NOT NULL,
   quantity BIGINT NOT NULL COMMENT 'units, always positive; op_type gives the direction',
   op_type VARBINARY(16) NOT NULL COMMENT 'SECKILL takes, CANCEL gives back',
@@ -58,9 +57,7 @@ CREATE TABLE IF NOT EXISTS stock_flow (
   epoch BIGINT NOT NULL,
   sequence BIGINT NOT NULL,
   create_time DATETIME(3) NOT NULL,
-  PRIMARY KEY (id),
-  UNIQUE KEY stock_flow_once (order_id, op_type),
-  KEY stock_flow_product (product_id),
+  PRIMARY KEY (product_id, order_id, op_type),
   CONSTRAINT stock_flow_quantity CHECK (quantity > 0)
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin;
 

@@ -51,7 +51,6 @@ CREATE INDEX IF NOT EXISTS orders_version ON orders (product_id, stock_version, 
 CREATE INDEX IF NOT EXISTS orders_untold ON orders (gate_told, id);
 
 CREATE TABLE IF NOT EXISTS stock_flow (
-  id BLOB NOT NULL,
   product_id TEXT NOT NULL,
   quantity INTEGER NOT NULL, -- units, always positive; op_type gives the direction
   op_type TEXT NOT NULL, -- SECKILL takes, CANCEL gives back
@@ -60,11 +59,9 @@ CREATE TABLE IF NOT EXISTS stock_flow (
   epoch INTEGER NOT NULL,
   sequence INTEGER NOT NULL,
   create_time TEXT NOT NULL,
-  PRIMARY KEY (id),
+  PRIMARY KEY (product_id, order_id, op_type),
   CONSTRAINT stock_flow_quantity CHECK (quantity > 0)
 ) STRICT, WITHOUT ROWID;
-CREATE UNIQUE INDEX IF NOT EXISTS stock_flow_once ON stock_flow (order_id, op_type);
-CREATE INDEX IF NOT EXISTS stock_flow_product ON stock_flow (product_id);
 
 CREATE TABLE IF NOT EXISTS stock_changes (
   id BLOB NOT NULL,

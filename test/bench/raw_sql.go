@@ -87,7 +87,7 @@ func (w *rawWriter) write(ctx context.Context) error {
 		rows [][]any
 	}{
 		{"orders (id,product_id,uid,token,quantity,status,from_birth,epoch,sequence,stock_version,attempt,group_id,gate_told,created_at,updated_at)", orders},
-		{"stock_flow (id,product_id,quantity,op_type,action,order_id,epoch,sequence,create_time)", flows},
+		{"stock_flow (product_id,quantity,op_type,action,order_id,epoch,sequence,create_time)", flows},
 	} {
 		statement, values := insertion(s.into, s.rows)
 		if _, err := tx.ExecContext(ctx, statement, values...); err != nil {
@@ -119,7 +119,7 @@ func (w *rawWriter) rows() (orders, flows [][]any) {
 		order := id()
 		orders = append(orders, []any{order, w.product, fmt.Sprintf("user-%011d", n), fmt.Sprintf("token%011d", n), 1, 1, true, 1, n, 1,
 			fmt.Sprintf("a%015d", n), group, false, now, now})
-		flows = append(flows, []any{id(), w.product, 1, "SECKILL", "deduct", order, 1, n, now})
+		flows = append(flows, []any{w.product, 1, "SECKILL", "deduct", order, 1, n, now})
 	}
 	return orders, flows
 }
