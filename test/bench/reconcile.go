@@ -22,14 +22,14 @@ func playReconcile(ctx context.Context, r *round) error {
 	var compared int64
 	var took float64
 	for deadline := time.Now().Add(inFlightWithin); compared < f.sold; {
+		if time.Now().After(deadline) || !sleepUntil(ctx, time.Now().Add(time.Second)) {
+			return fmt.Errorf("the dry run compared %d rows of %d", compared, f.sold)
+		}
 		began := time.Now()
 		if compared, err = r.reconcile(ctx, f.product); err != nil {
 			return err
 		}
 		took = time.Since(began).Seconds()
-		if compared < f.sold && !sleepUntil(ctx, time.Now().Add(time.Second)) || time.Now().After(deadline) {
-			return fmt.Errorf("the dry run compared %d rows of %d", compared, f.sold)
-		}
 	}
 	r.note("reconcile", map[string]float64{"rows": float64(compared), "seconds": took})
 	r.result.record("11a", over(float64(compared), took))
