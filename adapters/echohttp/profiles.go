@@ -1,6 +1,7 @@
 package echohttp
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 	"runtime/pprof"
@@ -42,18 +43,18 @@ func (d operatorsDoor) showProfile(ctx context.Context, c echo.Context, _ Identi
 	if profile != nil {
 		return profile.WriteTo(c.Response(), debug)
 	}
-	if err := pprof.StartCPUProfile(c.Response()); err != nil {
+	var taken bytes.Buffer // written to by a goroutine of the profiler until it is stopped
+	if err := pprof.StartCPUProfile(&taken); err != nil {
 		return domain.NewError(domain.CodeBusy, "a profile is being taken already", err)
 	}
-	defer pprof.StopCPUProfile()
-	c.Response().WriteHeader(http.StatusOK)
 	timer := time.NewTimer(time.Duration(seconds) * time.Second)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	return nil
+	pprof.StopCPUProfile()
+	return c.Blob(http.StatusOK, kind, taken.Bytes())
 }
 
 func profileNumber(c echo.Context, name string, otherwise, least, most int) (int, error) {
