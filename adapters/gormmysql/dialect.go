@@ -39,6 +39,10 @@ type dialect struct {
 	// insertMax is how many rows one INSERT may have.
 	insertMax int
 
+	// along is a table to be read along an index. MySQL and MariaDB prefer the equality on an index's first column to
+	// the place from which a page goes on, and so read every page's predecessors again.
+	along func(table, index string) string
+
 	// after is the database's time that much later, or earlier if d is negative.
 	after func(d time.Duration) clause.Expr
 }
@@ -93,6 +97,7 @@ func mysqlDialect(cfg Config) (dialect, error) {
 			return goose.WithLocker(l), nil
 		},
 		insertMax: 1_000, // 200 KB of the 16 MB that a packet may have
+		along:     func(table, index string) string { return table + " FORCE INDEX (" + index + ")" },
 		after: func(d time.Duration) clause.Expr {
 			return gorm.Expr("(UTC_TIMESTAMP(3) + INTERVAL ? MICROSECOND)", d.Microseconds())
 		},
@@ -162,6 +167,7 @@ func sqliteDialect(cfg Config) (dialect, error) {
 		migrations:   func() (fs.FS, error) { return fs.Sub(migrations.FS, "sqlite") },
 		goose:        goose.DialectSQLite3,
 		insertMax:    50, // the driver looks every value up among all of a statement's
+		along:        func(table, index string) string { return table + " INDEXED BY " + index },
 		after: func(d time.Duration) clause.Expr {
 			return gorm.Expr("strftime('%Y-%m-%d %H:%M:%f', 'now', ?)", fmt.Sprintf("%+.3f seconds", d.Seconds()))
 		},

@@ -102,11 +102,11 @@ func (s *Store) KeepAttempt(ctx context.Context, product, holder string, epoch i
 
 // Rows is port.Epochs'.
 func (s *Store) Rows(ctx context.Context, product string, after port.RowCursor, limit int) ([]domain.Order, port.RowCursor, error) {
-	orders, next, err := rowsAfter(s.read(ctx), product, after, limit)
+	orders, next, err := s.rowsAfter(s.read(ctx), product, after, limit)
 	return orders, next, translate(err)
 }
 
-func rowsAfter(db *gorm.DB, product string, after port.RowCursor, limit int) ([]domain.Order, port.RowCursor, error) {
+func (s *Store) rowsAfter(db *gorm.DB, product string, after port.RowCursor, limit int) ([]domain.Order, port.RowCursor, error) {
 	var from binaryID
 	if after.ID != "" {
 		var err error
@@ -114,15 +114,15 @@ func rowsAfter(db *gorm.DB, product string, after port.RowCursor, limit int) ([]
 			return nil, after, err
 		}
 	}
-	page := func() *gorm.DB {
-		return db.Where("product_id = ? AND stock_version >= ? AND (stock_version > ? OR id > ?)",
+	page := func(table string) *gorm.DB {
+		return db.Table(s.dialect.along(table, table+"_version")).Where("product_id = ? AND stock_version >= ? AND (stock_version > ? OR id > ?)",
 			product, after.Version, after.Version, from).Order("stock_version, id").Limit(pageOf(limit))
 	}
 	var rows []orderRow
-	if err := page().Find(&rows).Error; err != nil {
+	if err := page("orders").Find(&rows).Error; err != nil {
 		return nil, after, err
 	}
-	rows, err := withChanges(rows, page(), byVersion, pageOf(limit))
+	rows, err := withChanges(rows, page("stock_changes"), byVersion, pageOf(limit))
 	if err != nil || len(rows) == 0 {
 		return nil, after, err
 	}
@@ -165,7 +165,7 @@ type lockedStock struct {
 func (l lockedStock) Stock() domain.Stock { return l.stock }
 
 func (l lockedStock) Rows(after port.RowCursor, limit int) ([]domain.Order, port.RowCursor, error) {
-	orders, next, err := rowsAfter(l.tx, l.stock.Product(), after, limit)
+	orders, next, err := l.store.rowsAfter(l.tx, l.stock.Product(), after, limit)
 	return orders, next, translate(err)
 }
 

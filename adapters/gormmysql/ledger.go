@@ -179,14 +179,14 @@ func (s *Store) Untold(ctx context.Context, age time.Duration, after string, lim
 		}
 	}
 	var rows []orderRow
-	untold := func() *gorm.DB {
-		return s.read(ctx).Where("gate_told = 0 AND id > ? AND updated_at <= ?", from, s.dialect.after(-age)).
+	untold := func(table string) *gorm.DB {
+		return s.read(ctx).Table(s.dialect.along(table, table+"_untold")).Where("gate_told = 0 AND id > ? AND updated_at <= ?", from, s.dialect.after(-age)).
 			Order("id").Limit(pageOf(limit))
 	}
-	if err := untold().Find(&rows).Error; err != nil {
+	if err := untold("orders").Find(&rows).Error; err != nil {
 		return nil, translate(err)
 	}
-	rows, err := withChanges(rows, untold(), byID, pageOf(limit))
+	rows, err := withChanges(rows, untold("stock_changes"), byID, pageOf(limit))
 	if err != nil {
 		return nil, translate(err)
 	}
