@@ -96,7 +96,7 @@ func TestAnInsertionHoldsEveryRow(t *testing.T) {
 		t.Error(statement, values)
 	}
 	orders, flows := (&rawWriter{product: "p", group: 3}).rows()
-	if len(orders) != 3 || len(flows) != 3 || len(orders[0]) != 15 || len(flows[0]) != 9 {
+	if len(orders) != 3 || len(flows) != 3 || len(orders[0]) != 15 || len(flows[0]) != 8 {
 		t.Error(len(orders), len(flows))
 	}
 }
