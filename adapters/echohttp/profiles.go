@@ -19,7 +19,7 @@ const (
 	profileSecondsMax = 60
 )
 
-// showProfile answers what the process spends its time on or holds, for "go tool pprof"; with debug=1 as text, where a
+// showProfile answers what the process spends its time on or holds, for "go tool pprof"; with debug as text, where a
 // profile has one.
 func (d operatorsDoor) showProfile(ctx context.Context, c echo.Context, _ Identity) error {
 	name := c.Param("profile")
@@ -35,26 +35,35 @@ func (d operatorsDoor) showProfile(ctx context.Context, c echo.Context, _ Identi
 	if err != nil {
 		return err
 	}
-	kind := "application/octet-stream"
-	if debug > 0 && profile != nil {
-		kind = "text/plain; charset=utf-8"
+	var taken bytes.Buffer
+	kind := typeBinary
+	if profile == nil {
+		err = takeCPUProfile(ctx, &taken, time.Duration(seconds)*time.Second)
+	} else {
+		if debug > 0 {
+			kind = typeText
+		}
+		err = profile.WriteTo(&taken, debug)
 	}
-	c.Response().Header().Set("Content-Type", kind)
-	if profile != nil {
-		return profile.WriteTo(c.Response(), debug)
+	if err != nil {
+		return err
 	}
-	var taken bytes.Buffer // written to by a goroutine of the profiler until it is stopped
-	if err := pprof.StartCPUProfile(&taken); err != nil {
+	return d.answer(c, http.StatusOK, kind, taken.Bytes())
+}
+
+// takeCPUProfile takes it for some time, or until ctx ends.
+func takeCPUProfile(ctx context.Context, to *bytes.Buffer, while time.Duration) error {
+	if err := pprof.StartCPUProfile(to); err != nil {
 		return domain.NewError(domain.CodeBusy, "a profile is being taken already", err)
 	}
-	timer := time.NewTimer(time.Duration(seconds) * time.Second)
+	defer pprof.StopCPUProfile() // until then a goroutine of the profiler writes
+	timer := time.NewTimer(while)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	pprof.StopCPUProfile()
-	return c.Blob(http.StatusOK, kind, taken.Bytes())
+	return nil
 }
 
 func profileNumber(c echo.Context, name string, otherwise, least, most int) (int, error) {

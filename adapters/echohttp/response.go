@@ -32,6 +32,8 @@ var (
 	typeJSON    = []string{echo.MIMEApplicationJSON}
 	typeProblem = []string{"application/problem+json"}
 	typeYAML    = []string{"application/yaml"}
+	typeText    = []string{echo.MIMETextPlainCharsetUTF8}
+	typeBinary  = []string{echo.MIMEOctetStream}
 )
 
 // answer is the one way out of a door. While it stops, each answer is the last of its connection; the stop may have

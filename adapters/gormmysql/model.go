@@ -129,8 +129,7 @@ func damaged(what, id string, err error) error {
 	return domain.NewError(domain.CodeInternal, fmt.Sprintf("the row of %s %s is damaged", what, id), err)
 }
 
-// flowRow has no id: an order takes once and gives back once, and one tree in the order in which rows come is
-// less than half of the work of three.
+// flowRow has no id: an order takes once and gives back once, so its key names it, and the table is one tree instead of three.
 type flowRow struct {
 	Product  string   `gorm:"column:product_id;primaryKey"`
 	Quantity int64    `gorm:"column:quantity"`

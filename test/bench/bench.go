@@ -178,3 +178,10 @@ func (b *bench) crowd(door string, products []string) crowd {
 	run, _ := b.names(0)
 	return crowd{door: door, run: run, products: products, connections: b.s.connections, window: b.s.window}
 }
+
+// steadyCrowd is the same at half the highest rate.
+func (r *round) steadyCrowd(products []string, seen salesSeen) crowd {
+	c := r.crowd(r.s.target, products)
+	c.rate = seen.accepted / 2
+	return c
+}

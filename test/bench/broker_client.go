@@ -6,10 +6,10 @@ import (
 	"log/slog"
 	"sync"
 
-	mq "github.com/apache/rocketmq-client-go/v2"        //nolint:depguard // the baselines use the client as one would without the adapter
-	"github.com/apache/rocketmq-client-go/v2/consumer"  //nolint:depguard // the same
-	"github.com/apache/rocketmq-client-go/v2/primitive" //nolint:depguard // the same
-	"github.com/apache/rocketmq-client-go/v2/producer"  //nolint:depguard // the same
+	mq "github.com/apache/rocketmq-client-go/v2"
+	"github.com/apache/rocketmq-client-go/v2/consumer"
+	"github.com/apache/rocketmq-client-go/v2/primitive"
+	"github.com/apache/rocketmq-client-go/v2/producer"
 
 	"seckill/adapters/rocketmq"
 )

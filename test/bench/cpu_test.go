@@ -1,9 +1,6 @@
 package main
 
 import (
-	"net"
-	"os"
-	"runtime"
 	"slices"
 	"testing"
 )
@@ -44,30 +41,5 @@ func TestListenersAreFoundInTheKernelsTable(t *testing.T) {
 `
 	if got := listeningInodes([]byte(table), "8080"); !slices.Equal(got, []string{"111"}) {
 		t.Error(got)
-	}
-}
-
-func TestTheProcessBehindAnAddressIsFound(t *testing.T) {
-	t.Parallel()
-	if runtime.GOOS != "linux" {
-		t.Skip("reads /proc")
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	pid, err := listenerPID(listener.Addr().String())
-	if err != nil || pid != os.Getpid() {
-		t.Fatalf("%d, %v", pid, err)
-	}
-	m := meter{"load": pid, "nobody": 1 << 30}
-	before := m.read()
-	spent := m.since(before)
-	if seconds, ok := spent["load"]; !ok || seconds < 0 || len(spent) != 1 {
-		t.Error(spent)
-	}
-	if resident := residentBytes(pid); resident < 1<<20 {
-		t.Error(resident)
 	}
 }

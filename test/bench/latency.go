@@ -53,10 +53,9 @@ func (r *round) atHalfRate(ctx context.Context, products []string, seen salesSee
 	if err != nil {
 		return 0, err
 	}
-	c := r.crowd(r.s.target, products)
-	c.rate = seen.accepted / 2
-	began := time.Now()
+	c := r.steadyCrowd(products, seen)
 	c.window /= 2
+	began := time.Now()
 	sizing, err := r.let(ctx, c)
 	if err != nil {
 		return 0, err
@@ -74,9 +73,7 @@ func (r *round) atHalfRate(ctx context.Context, products []string, seen salesSee
 	if err != nil {
 		return 0, err
 	}
-	measured := r.crowd(r.s.target, products)
-	measured.rate = c.rate
-	l, times, err := r.letBeside(ctx, measured, func(context.Context) error { return raw.commit(body) })
+	l, times, err := r.letBeside(ctx, r.steadyCrowd(products, seen), func(context.Context) error { return raw.commit(body) })
 	if err != nil {
 		return 0, err
 	}

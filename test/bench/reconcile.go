@@ -54,11 +54,7 @@ func (r *round) sellBesideReconcile(ctx context.Context, filled string) error {
 	if err := r.open(ctx, r.s.admin, products, plenty); err != nil {
 		return err
 	}
-	half := func() (loaded, error) {
-		c := r.crowd(r.s.target, products)
-		c.rate = seen.accepted / 2
-		return r.let(ctx, c)
-	}
+	half := func() (loaded, error) { return r.let(ctx, r.steadyCrowd(products, seen)) }
 	without, err := half()
 	if err != nil {
 		return err
