@@ -1,6 +1,7 @@
 package application
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -188,29 +189,33 @@ func (r *RebuildStock) applyOpen(ctx context.Context, stock domain.Stock, lease 
 	}
 }
 
-// writeBackRows writes the rows as they are without a lock, which is nearly all of them.
+// writeBackRows writes the rows as they are without a lock, which is nearly all of them. A page is read while the one
+// before it is written: neither server waits for the other.
 func (r *RebuildStock) writeBackRows(ctx context.Context, stock domain.Stock, lease *attemptLease) (port.RowCursor, error) {
-	product, epoch := stock.Product(), stock.Epoch()
 	var cursor port.RowCursor
+	before := make(chan error, 1) // how the page before was written
+	before <- nil
 	for {
-		if err := r.renewInTime(ctx, lease, stock); err != nil {
+		rows, next, err := r.nextRows(ctx, stock, lease, cursor)
+		if err := cmp.Or(<-before, err); err != nil {
 			return cursor, err
 		}
-		rows, next, err := r.epochs.Rows(ctx, product, cursor, r.cfg.PageMax)
-		if err != nil {
-			return cursor, err
-		}
-		if err := r.writeBack(ctx, product, epoch, rows); err != nil {
-			return cursor, err
+		if len(rows) > 0 {
+			cursor = next
 		}
 		if len(rows) < r.cfg.PageMax {
-			if len(rows) > 0 {
-				cursor = next
-			}
-			return cursor, nil
+			return cursor, r.writeBack(ctx, stock.Product(), stock.Epoch(), rows)
 		}
-		cursor = next
+		go func() { before <- r.writeBack(ctx, stock.Product(), stock.Epoch(), rows) }()
 	}
+}
+
+func (r *RebuildStock) nextRows(ctx context.Context, stock domain.Stock, lease *attemptLease, after port.RowCursor) (
+	[]domain.Order, port.RowCursor, error) {
+	if err := r.renewInTime(ctx, lease, stock); err != nil {
+		return nil, after, err
+	}
+	return r.epochs.Rows(ctx, stock.Product(), after, r.cfg.PageMax)
 }
 
 func (r *RebuildStock) writeBack(ctx context.Context, product string, epoch int64, rows []domain.Order) error {
