@@ -498,6 +498,24 @@ func (b *books) Totals(_ context.Context, product string) (t port.BookTotals, er
 	return t, nil
 }
 
+// Movements implements port.Book.
+func (b *books) Movements(_ context.Context, orders []domain.Order) ([][]port.Movement, error) {
+	if err := b.enter("Movements"); err != nil {
+		return nil, err
+	}
+	defer b.mu.Unlock()
+	movements := make([][]port.Movement, len(orders))
+	for i, o := range orders {
+		for range b.flows[o.Key()] {
+			movements[i] = append(movements[i], port.Movement{OpType: port.OpSale, Quantity: o.Quantity(), At: o.CreatedAt()})
+		}
+		if o.Status() == domain.OrderCancelled && !o.FromBirth() {
+			movements[i] = append(movements[i], port.Movement{OpType: port.OpCancel, Quantity: o.Quantity(), At: o.CreatedAt()})
+		}
+	}
+	return movements, nil
+}
+
 func countChange(t *port.BookTotals, row domain.OrderFields) {
 	switch row.Status {
 	case domain.OrderAdded:

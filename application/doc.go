@@ -20,6 +20,7 @@
 //	ChangeStock          operators' door                    Changes Ledger Outbox Catalog Gate Sender AuditLog Clock IDs, Leases Suspects
 //	ShowStock            both doors                         StockEyes (Catalog Gate GateAdmin OpenFlows Ledger Outbox) Clock
 //	ShowPipeline         operators' door                    StockEyes Parking BacklogReader Clock, stats of the others
+//	TracePurchase        operators' door                    StockEyes Book Parking BacklogReader Clock, RelayOpenFlows
 //	ListParked           operators' door                    Parking
 //	ReconcileStock       schedule, operators' door, command StockEyes Gate Sender ReportStore AuditLog, Suspects
 //	VerifyBooks          operators' door, command           StockEyes Book Clock

@@ -56,8 +56,7 @@ func (e StockEyes) look(ctx context.Context, product string, openMax int64) (l s
 		return l, domain.NewError(domain.CodeProductNotFound, product, nil)
 	}
 	l.stock, l.view, l.whole = stocks[0], views[0], true
-	l.counts = domain.Counts{Product: product, GateRemaining: l.view.Remaining, LedgerStock: l.stock.Remaining(),
-		Version: l.stock.Version(), Epoch: l.view.Epoch, Sequence: l.view.Sequence}
+	l.counts = countsOf(l.stock, l.view)
 	if l.view.OpenFlows > openMax {
 		l.whole = false
 		return l, nil
@@ -66,6 +65,28 @@ func (e StockEyes) look(ctx context.Context, product string, openMax int64) (l s
 		return l, err
 	}
 	return l, e.countUntold(ctx, &l)
+}
+
+// glance reads records and stock rows of a page of products; a look is whole where nothing is open.
+func (e StockEyes) glance(ctx context.Context, after string, limit int) ([]stockLook, error) {
+	stocks, err := e.Catalog.List(ctx, after, limit)
+	if err != nil || len(stocks) == 0 {
+		return nil, err
+	}
+	views, err := e.Admin.View(ctx, productsOf(stocks))
+	if err != nil {
+		views = make([]port.GateView, len(stocks))
+	}
+	looks := make([]stockLook, len(stocks))
+	for i, stock := range stocks {
+		looks[i] = stockLook{stock: stock, view: views[i], whole: views[i].OpenFlows == 0, counts: countsOf(stock, views[i])}
+	}
+	return looks, nil
+}
+
+func countsOf(stock domain.Stock, view port.GateView) domain.Counts {
+	return domain.Counts{Product: stock.Product(), GateRemaining: view.Remaining, LedgerStock: stock.Remaining(),
+		Version: stock.Version(), Epoch: view.Epoch, Sequence: view.Sequence}
 }
 
 // countOpen sums the open flows that have no row, up to the sequence that was seen first.

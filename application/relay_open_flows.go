@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"seckill/application/port"
@@ -70,7 +71,7 @@ type RelayOpenFlows struct {
 	open     int64  // flows that are open at the products up to counted
 	counted  string
 	marks    *simplelru.LRU[string, *marks]
-	tries    *simplelru.LRU[domain.Key, tries]
+	tries    *lru.Cache[domain.Key, tries] // others may look into it
 	quietLog sparse
 }
 
@@ -103,7 +104,7 @@ func NewRelayOpenFlows(flows port.OpenFlows, gate port.Gate, admin port.GateAdmi
 		backlog: backlog, intake: intake, suspects: suspects, teller: teller{gate, outbox, suspects}, ids: ids, cfg: cfg, log: log,
 		holder: ids.Unique()}
 	r.marks, _ = simplelru.NewLRU[string, *marks](max(cfg.MarksMax, 1), nil) // fails for a size below one alone
-	r.tries, _ = simplelru.NewLRU[domain.Key, tries](max(cfg.TriesMax, 1), nil)
+	r.tries, _ = lru.New[domain.Key, tries](max(cfg.TriesMax, 1))
 	r.beat = newBeat(cfg.Pause, cfg.RoundMax, log, r.round)
 	return r
 }
@@ -360,6 +361,13 @@ func (r *RelayOpenFlows) send(ctx context.Context, items []domain.Deduction) err
 	}
 	r.log.InfoContext(ctx, "open flows were sent again", "event", "sent_again", "flows", len(items))
 	return nil
+}
+
+// SentAgain is how often this instance has sent an open flow again, and when it may do so once more, by its
+// monotonic clock; zero for one that it has not.
+func (r *RelayOpenFlows) SentAgain(key domain.Key) (times int, next time.Time) {
+	t, _ := r.tries.Peek(key)
+	return t.count, t.next
 }
 
 // count notes one more try. The pause doubles up to its limit, and is shortened by chance so that

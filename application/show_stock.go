@@ -115,6 +115,32 @@ func (s *ShowStock) showWhatIsThere(ctx context.Context, view *StockView) error 
 	return nil
 }
 
+// List gives both sides of at most limit products with an id above after, in order of id. A gate that cannot be read
+// is nil, as in Show; drift is nil while anything moves, for any product. CodeUnavailable where the ledger cannot be read.
+func (s *ShowStock) List(ctx context.Context, after string, limit int) ([]StockView, error) {
+	first, err := s.eyes.glance(ctx, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	var second []stockLook
+	if still, err := s.eyes.Outbox.Untold(ctx, 0, "", 1); err == nil && len(still) == 0 && len(first) > 0 {
+		second, _ = s.eyes.glance(ctx, after, limit) // none: no drift is told
+	}
+	views := make([]StockView, len(first))
+	for i, look := range first {
+		views[i] = StockView{Product: look.stock.Product()}
+		views[i].addLedger(look.stock)
+		views[i].addGate(look.view)
+		if i >= len(second) || !look.whole || !look.sound() || !second[i].sound() {
+			continue
+		}
+		if drift, settled := domain.SettledDrift(look.counts, second[i].counts); settled {
+			views[i].Drift = &drift
+		}
+	}
+	return views, nil
+}
+
 func (v *StockView) addLedger(stock domain.Stock) {
 	terms, sold := stock.Terms(), stock.Sold()
 	v.State, v.Reason, v.Paused, v.Epoch, v.Total = stock.State().String(), stock.Reason(), terms.Paused, stock.Epoch(), stock.Total()

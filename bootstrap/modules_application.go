@@ -36,7 +36,7 @@ func applicationModule() fx.Option {
 			newRebuild, application.NewRebuildByHand, application.NewIntake,
 			application.NewDeductStock, application.NewRelayOpenFlows, application.NewReplayParked, application.NewWatchGates,
 			application.NewOpenSale, application.NewPauseSale, application.NewChangeStock, application.NewShowOrder, application.NewCancelOrder, application.NewShowStock,
-			newShowPipeline, application.NewListParked, application.NewReconcileStock, application.NewVerifyBooks,
+			newShowPipeline, newTracePurchase, application.NewListParked, application.NewReconcileStock, application.NewVerifyBooks,
 			newStockEyes, newReadiness, application.NewExamine, examineConfig,
 		))
 }
@@ -81,6 +81,11 @@ func newShowPipeline(eyes application.StockEyes, parking port.Parking, backlog p
 	lane *application.DeductStock, settle *application.SettleDeductions, rebuild *application.RebuildStock, drainer port.Drainer,
 	clock port.Clock) *application.ShowPipeline {
 	return application.NewShowPipeline(eyes, parking, backlog, intake, lane.Stats, settle.Stats, rebuild.Stats, drainer.CheckWindow(), clock)
+}
+
+func newTracePurchase(eyes application.StockEyes, book port.Book, parking port.Parking, backlog port.BacklogReader,
+	decode application.Decode, relay *application.RelayOpenFlows, cfg application.RelayConfig, clock port.Clock) *application.TracePurchase {
+	return application.NewTracePurchase(eyes, book, parking, backlog, decode, relay.SentAgain, clock, application.DefaultTraceConfig(cfg))
 }
 
 func newRebuild(epochs port.Epochs, catalog port.Catalog, gate port.GateAdmin, flows port.OpenFlows, ledger port.Ledger,
@@ -144,6 +149,7 @@ type doorsParams struct {
 	Pause     *application.PauseSale
 	Changes   *application.ChangeStock
 	Reconcile *application.ReconcileStock
+	Trace     *application.TracePurchase
 	Pipeline  *application.ShowPipeline
 	Verify    *application.VerifyBooks
 	Examine   *application.Examine
@@ -161,7 +167,7 @@ func newDoors(p doorsParams) *doors {
 		buyers: echohttp.NewBuyersDoor(buyers, echohttp.BuyersDeps{Deduct: p.Deduct, Orders: p.Order, Cancel: p.Cancel,
 			Stock: p.Stock, Readiness: p.Readiness}, p.Log),
 		operators: echohttp.NewOperatorsDoor(operators, echohttp.OperatorsDeps{Open: p.Open, Pause: p.Pause, Changes: p.Changes, Stock: p.Stock,
-			Reconcile: p.Reconcile, Pipeline: p.Pipeline, Verify: p.Verify, Doctor: p.Examine, Parked: p.Parked, Replay: p.Replay, Rebuild: p.Rebuild, Readiness: p.Readiness}, p.Log),
+			Reconcile: p.Reconcile, Trace: p.Trace, Pipeline: p.Pipeline, Verify: p.Verify, Doctor: p.Examine, Parked: p.Parked, Replay: p.Replay, Rebuild: p.Rebuild, Readiness: p.Readiness}, p.Log),
 	}
 }
 

@@ -37,6 +37,8 @@ type fakes struct {
 	change    func(domain.StockChange, port.Audit) (application.ChangeReceipt, error)
 	changes   func(product, before string, limit int) ([]application.ChangeView, error)
 	stock     func(string) (application.StockView, error)
+	stocks    func(after string, limit int) ([]application.StockView, error)
+	trace     func(domain.Key) (application.TraceView, error)
 	reconcile func(application.ReconcileRequest) (application.ReconcileReport, error)
 	reports   func(before string, limit int) ([]application.ReconcileReport, error)
 	verify    func(string) (application.Verification, error)
@@ -89,6 +91,12 @@ func (f *fakes) Examine(context.Context) (application.Examination, error) {
 	return application.Examination{At: someTime, Wrong: 1, Checks: []application.ExamineCheck{{Part: "gate", Node: "r1:6379",
 		Name: "maxmemory-policy", Verdict: application.VerdictWrong, Found: "allkeys-lru", Right: "noeviction", Why: "w", Change: "c", Matters: true}}}, nil
 }
+
+func (f fakeStock) List(_ context.Context, after string, limit int) ([]application.StockView, error) {
+	return f.stocks(after, limit)
+}
+
+func (f *fakes) Trace(_ context.Context, k domain.Key) (application.TraceView, error) { return f.trace(k) }
 
 type fakePipeline struct{}
 
@@ -171,6 +179,15 @@ func newFakes() *fakes {
 		stock: func(p string) (application.StockView, error) {
 			return application.StockView{Product: p, State: "open", Total: 10, OpensAt: new(someTime), Gate: &application.GateSide{Remaining: 7, Epoch: 1, Server: "s"}}, nil
 		},
+		stocks: func(string, int) ([]application.StockView, error) { return []application.StockView{}, nil },
+		trace: func(k domain.Key) (application.TraceView, error) {
+			steps := []application.TraceStep{{Step: application.TraceDeducted, Source: "gate", State: application.TraceDone, At: new(someTime), Detail: "10 → 9"},
+				{Step: application.TraceStored, Source: "broker", State: application.TraceUnknown}}
+			return application.TraceView{Product: k.Product(), User: k.User(), Token: k.Token(), At: someTime, Status: application.OrderPending,
+				Quantity: new(int64(1)), Steps: steps, Missing: []string{}, Unread: []string{"ledger"}, Next: "n",
+				Flow:  &application.TraceFlow{Action: "deduct", State: "deducted", Change: -1, Epoch: 1, Sequence: 2, Attempt: "a", At: someTime},
+				Order: &application.TraceOrder{ID: "o1", Status: "confirmed", Quantity: 1, CreatedAt: someTime, StockFlows: []application.TraceMovement{{OpType: "SECKILL", Quantity: 1, At: someTime}}}}, nil
+		},
 		reconcile: func(r application.ReconcileRequest) (application.ReconcileReport, error) {
 			return application.ReconcileReport{ID: "r1", PlanID: r.PlanID, Mode: r.Mode, Policy: r.Policy, Actor: r.Actor, StartedAt: someTime, FinishedAt: someTime}, nil
 		},
@@ -238,7 +255,7 @@ func newFixture(t testing.TB, change ...func(*Config)) *fixture {
 	f := &fixture{fakes: newFakes(), tokens: tokens, log: new(lockedBuffer)}
 	log := slog.New(slog.NewJSONHandler(f.log, nil))
 	f.buyers = NewBuyersDoor(cfg, BuyersDeps{f, fakeOrders{f.fakes}, fakeOrders{f.fakes}, fakeStock{f.fakes}, f}, log)
-	f.operators = NewOperatorsDoor(cfg, OperatorsDeps{f, f, fakeChanges{f.fakes}, fakeStock{f.fakes}, f, fakePipeline{}, f, f, f, f, f, f}, log)
+	f.operators = NewOperatorsDoor(cfg, OperatorsDeps{f, f, fakeChanges{f.fakes}, fakeStock{f.fakes}, f, f, fakePipeline{}, f, f, f, f, f, f}, log)
 	return f
 }
 

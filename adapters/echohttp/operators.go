@@ -24,6 +24,7 @@ type (
 	}
 	stockShower interface {
 		Show(context.Context, string) (application.StockView, error)
+		List(ctx context.Context, after string, limit int) ([]application.StockView, error)
 	}
 	reconciler interface {
 		Reconcile(context.Context, application.ReconcileRequest) (application.ReconcileReport, error)
@@ -32,6 +33,9 @@ type (
 	}
 	productRebuilder interface {
 		Rebuild(context.Context, string, application.LostPolicy, port.Audit) (application.RebuildAnswer, error)
+	}
+	purchaseTracer interface {
+		Trace(context.Context, domain.Key) (application.TraceView, error)
 	}
 	pipelineShower interface {
 		Show(context.Context) application.PipelineView
@@ -60,6 +64,7 @@ type OperatorsDeps struct {
 	Changes   stockChanger
 	Stock     stockShower
 	Reconcile reconciler
+	Trace     purchaseTracer
 	Pipeline  pipelineShower
 	Verify    booksVerifier
 	Doctor    examiner
@@ -78,6 +83,7 @@ type operatorsDoor struct {
 func NewOperatorsDoor(cfg Config, deps OperatorsDeps, log *slog.Logger) *Door {
 	d := operatorsDoor{newDoor("operators", cfg, log), deps}
 	d.add([]route{
+		{http.MethodGet, "/admin/v1/products", "ops:read", d.listStocks, false},
 		{http.MethodPut, "/admin/v1/products/:productId", "stock:admin", d.openSale, false},
 		{http.MethodGet, "/admin/v1/products/:productId", "ops:read", d.showStock, false},
 		{http.MethodPost, "/admin/v1/products/:productId/pause", "stock:admin", d.pause, false},
@@ -89,6 +95,7 @@ func NewOperatorsDoor(cfg Config, deps OperatorsDeps, log *slog.Logger) *Door {
 		{http.MethodPost, "/admin/v1/reconciliations", "reconcile:run", d.reconcile, true},
 		{http.MethodGet, "/admin/v1/reconciliations", "ops:read", d.listReports, false},
 		{http.MethodGet, "/admin/v1/reconciliations/:id", "ops:read", d.showReport, false},
+		{http.MethodGet, "/admin/v1/trace", "ops:read", d.trace, false},
 		{http.MethodGet, "/admin/v1/pipeline", "ops:read", d.showPipeline, false},
 		{http.MethodGet, "/admin/v1/verification", "ops:read", d.verify, true},
 		{http.MethodGet, "/admin/v1/doctor", "ops:read", d.examine, false},

@@ -112,6 +112,18 @@ func (d operatorsDoor) showStock(ctx context.Context, c echo.Context, _ Identity
 	return d.writeView(c, http.StatusOK, view)
 }
 
+func (d operatorsDoor) listStocks(ctx context.Context, c echo.Context, _ Identity) error {
+	after, limit, err := page(c)
+	if err != nil {
+		return err
+	}
+	views, err := d.deps.Stock.List(ctx, after, limit)
+	if err != nil {
+		return err
+	}
+	return d.writeView(c, http.StatusOK, listOf(views, limit, func(v application.StockView) string { return v.Product }))
+}
+
 func (d operatorsDoor) pause(ctx context.Context, c echo.Context, who Identity) error {
 	return d.setPaused(ctx, c, true, port.Audit{Actor: who.Subject, Action: "pause-sale"})
 }

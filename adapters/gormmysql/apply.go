@@ -197,7 +197,7 @@ func (g *group) flows() []flowRow {
 		if r.isChange() {
 			continue
 		}
-		flows = append(flows, flowRow{Product: r.Product, Quantity: r.Quantity, OpType: opSale,
+		flows = append(flows, flowRow{Product: r.Product, Quantity: r.Quantity, OpType: port.OpSale,
 			Action: domain.ActionDeduct, Order: r.ID, Epoch: r.Epoch, Sequence: r.Sequence, Created: g.at})
 	}
 	return flows

@@ -3,6 +3,7 @@ package gormmysql
 import (
 	"context"
 	"database/sql"
+	"slices"
 
 	"gorm.io/gorm"
 
@@ -37,6 +38,35 @@ func (s *Store) Totals(ctx context.Context, product string) (port.BookTotals, er
 	return totals, translate(err)
 }
 
+// Movements is port.Book's.
+func (s *Store) Movements(ctx context.Context, orders []domain.Order) ([][]port.Movement, error) {
+	found := make(map[string][]port.Movement, len(orders))
+	for chunk := range slices.Chunk(orders, keysMax) {
+		products, ids := make([]string, len(chunk)), make([]binaryID, len(chunk))
+		for i, o := range chunk {
+			id, err := parseID(o.ID())
+			if err != nil {
+				return nil, err
+			}
+			products[i], ids[i] = o.Key().Product(), id
+		}
+		var rows []flowRow
+		err := s.read(ctx).Where("product_id IN ? AND order_id IN ?", products, ids).Order("op_type DESC").Find(&rows).Error
+		if err != nil {
+			return nil, translate(err)
+		}
+		for _, r := range rows {
+			found[r.Order.String()] = append(found[r.Order.String()],
+				port.Movement{OpType: r.OpType, Quantity: r.Quantity, Epoch: r.Epoch, Sequence: r.Sequence, At: r.Created.at})
+		}
+	}
+	movements := make([][]port.Movement, len(orders))
+	for i, o := range orders {
+		movements[i] = found[o.ID()]
+	}
+	return movements, nil
+}
+
 func orderTotals(tx *gorm.DB, product string, t *port.BookTotals) error {
 	sums := tx.Raw(`SELECT
 		COUNT(CASE WHEN status = ? THEN 1 END), COALESCE(SUM(CASE WHEN status = ? THEN quantity END), 0),
@@ -53,7 +83,7 @@ func orderTotals(tx *gorm.DB, product string, t *port.BookTotals) error {
 		AND (o.status = ? OR (o.status = ? AND o.from_birth = 0))
 		AND (NOT EXISTS (SELECT 1 FROM stock_flow f WHERE f.product_id = o.product_id AND f.order_id = o.id AND f.op_type = ?)
 		OR (o.status = ? AND NOT EXISTS (SELECT 1 FROM stock_flow f WHERE f.product_id = o.product_id AND f.order_id = o.id AND f.op_type = ?)))`,
-		product, domain.OrderConfirmed, domain.OrderCancelled, opSale, domain.OrderCancelled, opCancel).Row().Scan(&t.OrphanOrders)
+		product, domain.OrderConfirmed, domain.OrderCancelled, port.OpSale, domain.OrderCancelled, port.OpCancel).Row().Scan(&t.OrphanOrders)
 }
 
 func changeTotals(tx *gorm.DB, product string, t *port.BookTotals) error {
@@ -64,7 +94,7 @@ func changeTotals(tx *gorm.DB, product string, t *port.BookTotals) error {
 
 func flowTotals(tx *gorm.DB, product string, t *port.BookTotals) error {
 	sums := tx.Raw(`SELECT COUNT(*), COALESCE(SUM(CASE WHEN op_type = ? THEN quantity ELSE -quantity END), 0)
-		FROM stock_flow WHERE product_id = ?`, opSale, product)
+		FROM stock_flow WHERE product_id = ?`, port.OpSale, product)
 	if err := sums.Row().Scan(&t.FlowRows, &t.FlowUnits); err != nil {
 		return err
 	}
@@ -74,5 +104,5 @@ func flowTotals(tx *gorm.DB, product string, t *port.BookTotals) error {
 		return err
 	}
 	return tx.Raw(`SELECT COUNT(*) FROM (SELECT order_id FROM stock_flow WHERE product_id = ? AND op_type = ?
-		GROUP BY order_id HAVING COUNT(*) > 1) doubles`, product, opSale).Row().Scan(&t.DoubleFlows)
+		GROUP BY order_id HAVING COUNT(*) > 1) doubles`, product, port.OpSale).Row().Scan(&t.DoubleFlows)
 }

@@ -50,7 +50,7 @@ func (s *Store) reverse(tx *gorm.DB, standing map[domain.Key]domain.Order) error
 			returns = append(returns, taking{product: k.Product(), version: stocks[k.Product()].Version})
 		}
 		returns[len(returns)-1].units -= o.Quantity()
-		flows[i] = flowRow{Product: k.Product(), Quantity: o.Quantity(), OpType: opCancel,
+		flows[i] = flowRow{Product: k.Product(), Quantity: o.Quantity(), OpType: port.OpCancel,
 			Action: domain.ActionDeduct, Order: ids[i], Epoch: o.Epoch(), Sequence: o.Sequence(), Created: at}
 	}
 	if moved, err := s.take(tx, returns); err != nil || !moved {

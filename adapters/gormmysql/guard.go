@@ -181,7 +181,7 @@ func (g *group) takeBackFlows(rejected []*orderRow) error {
 		for n < min(len(rejected), idsMax) && rejected[n].Product == rejected[0].Product {
 			n++
 		}
-		err := g.tx.Where("product_id = ? AND order_id IN ? AND op_type = ?", rejected[0].Product, idsOf(rejected[:n]), opSale).
+		err := g.tx.Where("product_id = ? AND order_id IN ? AND op_type = ?", rejected[0].Product, idsOf(rejected[:n]), port.OpSale).
 			Delete(&flowRow{}).Error
 		if err != nil {
 			return err

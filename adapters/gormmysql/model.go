@@ -7,12 +7,6 @@ import (
 	"seckill/domain"
 )
 
-// The kinds of stock flow rows.
-const (
-	opSale   = "SECKILL" // takes
-	opCancel = "CANCEL"  // gives back
-)
-
 // The rows, as GORM reads and writes them. Field names avoid CreatedAt and UpdatedAt, which GORM
 // would fill from this process's clock: row times are the database's.
 type stockRow struct {

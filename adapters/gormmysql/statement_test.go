@@ -11,6 +11,7 @@ import (
 
 	"gorm.io/gorm/schema"
 
+	"seckill/application/port"
 	"seckill/domain"
 )
 
@@ -22,7 +23,7 @@ func TestSpelledOutInsertsAreThoseOfTheModel(t *testing.T) {
 		Epoch: 3, Sequence: 4, StockVersion: 5, Attempt: "a", Group: newID(), GateTold: true, Created: at, Updated: later}
 	insertsAsTheModel(t, []orderRow{order, {ID: newID()}, order})
 	insertsAsTheModel(t, []changeRow{changeRowOf(order), {ID: newID(), Created: later}})
-	insertsAsTheModel(t, []flowRow{{Product: "p", Quantity: 2, OpType: opSale, Action: domain.ActionDeduct, Order: order.ID,
+	insertsAsTheModel(t, []flowRow{{Product: "p", Quantity: 2, OpType: port.OpSale, Action: domain.ActionDeduct, Order: order.ID,
 		Epoch: 3, Sequence: 4, Created: at}})
 }
 

@@ -113,8 +113,27 @@ type BookTotals struct {
 	DoubleFlows     int64 // orders with more than one deduct flow
 }
 
+// The kinds of stock flow rows.
+const (
+	OpSale   = "SECKILL" // takes an order's units
+	OpCancel = "CANCEL"  // gives them back
+)
+
+// Movement is one row of the stock flow: units that an order took, or gave back.
+type Movement struct {
+	OpType   string // OpSale, OpCancel
+	Quantity int64  // always positive
+	Epoch    int64  // with Sequence: of the gate's flow
+	Sequence int64
+	At       time.Time
+}
+
 // Book is the ledger as the checker reads it.
 type Book interface {
 	// Totals reads the sums of a product; CodeProductNotFound.
 	Totals(ctx context.Context, product string) (BookTotals, error)
+
+	// Movements reads the stock flow rows of orders by product and id, what was taken before what was given back.
+	// One without rows has none. CodeUnavailable.
+	Movements(ctx context.Context, orders []domain.Order) ([][]Movement, error)
 }

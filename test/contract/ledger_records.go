@@ -3,6 +3,7 @@ package contract
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +23,7 @@ var recordCases = []ledgerTest{
 	{"reports are stored, replaced and listed", reports},
 	{"barriers are remembered and forgotten", barriers},
 	{"the books of a product that is not there", booksUnknown},
+	{"an order's stock flow rows are read, what was taken first", bookMovements},
 }
 
 func (c *ledgerCase) parked(reason port.ParkReason, product, body string, offset int64) port.Parked {
@@ -197,6 +199,29 @@ func barriers(c *ledgerCase) {
 	places, err = c.BarrierPlaces(c.ctx(), id)
 	c.ok(err, "places")
 	wantEqual(c, len(places), 0, "none is left")
+}
+
+func bookMovements(c *ledgerCase) {
+	c.open("p", 10)
+	kept, gone := c.item("p", "kept", "t", 2, 1, 4), c.item("p", "gone", "t", 3, 1, 5)
+	c.apply(kept, gone)
+	_, err := c.Cancel(c.ctx(), []port.FateClaim{claim(gone.Deduction.Key, domain.OrderCancelled), claim(c.key("p", "never", "t"), domain.OrderCancelled)})
+	c.ok(err, "cancel")
+	orders, err := c.Fates(c.ctx(), []domain.Key{gone.Deduction.Key, c.key("p", "never", "t"), kept.Deduction.Key, gone.Deduction.Key})
+	c.ok(err, "fates")
+	movements, err := c.Movements(c.ctx(), orders)
+	c.ok(err, "movements")
+	for i, want := range []string{"SECKILL 3 1/5, CANCEL 3 1/5, ", "", "SECKILL 2 1/4, ", "SECKILL 3 1/5, CANCEL 3 1/5, "} {
+		got := ""
+		for _, m := range movements[i] {
+			got += fmt.Sprintf("%s %d %d/%d, ", m.OpType, m.Quantity, m.Epoch, m.Sequence)
+			wantEqual(c, m.At.IsZero() || m.At.Before(orders[i].CreatedAt()), false, "a time before its order")
+		}
+		wantEqual(c, got, want, "movements")
+	}
+	movements, err = c.Movements(c.ctx(), nil)
+	c.ok(err, "movements of none")
+	wantEqual(c, len(movements), 0, "movements of none")
 }
 
 func booksUnknown(c *ledgerCase) {

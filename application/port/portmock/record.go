@@ -8,6 +8,7 @@ import (
 	context "context"
 	reflect "reflect"
 	port "seckill/application/port"
+	domain "seckill/domain"
 	time "time"
 
 	gomock "github.com/golang/mock/gomock"
@@ -264,6 +265,21 @@ func NewMockBook(ctrl *gomock.Controller) *MockBook {
 // EXPECT returns an object that allows the caller to indicate expected use.
 func (m *MockBook) EXPECT() *MockBookMockRecorder {
 	return m.recorder
+}
+
+// Movements mocks base method.
+func (m *MockBook) Movements(ctx context.Context, orders []domain.Order) ([][]port.Movement, error) {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "Movements", ctx, orders)
+	ret0, _ := ret[0].([][]port.Movement)
+	ret1, _ := ret[1].(error)
+	return ret0, ret1
+}
+
+// Movements indicates an expected call of Movements.
+func (mr *MockBookMockRecorder) Movements(ctx, orders interface{}) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Movements", reflect.TypeOf((*MockBook)(nil).Movements), ctx, orders)
 }
 
 // Totals mocks base method.

@@ -49,7 +49,7 @@ func (l *Ledger) reverse(keys []domain.Key) {
 		}
 		s := l.stocks[k.Product()]
 		s.f.Stock += r.f.Quantity
-		l.flows = append(l.flows, flowRow{k.Product(), r.f.ID, -r.f.Quantity})
+		l.flows = append(l.flows, flowRow{k.Product(), r.f.ID, -r.f.Quantity, r.f.Epoch, r.f.Sequence, time.Now()})
 		r.f.Status, r.f.FromBirth, r.f.GateTold, r.updated = domain.OrderCancelled, false, false, time.Now()
 		moved[k.Product()], rows = true, append(rows, r)
 	}

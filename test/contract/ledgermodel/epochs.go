@@ -293,6 +293,29 @@ func (l *Ledger) Totals(ctx context.Context, product string) (t port.BookTotals,
 	return t, nil
 }
 
+// Movements implements port.Book.
+func (l *Ledger) Movements(ctx context.Context, orders []domain.Order) ([][]port.Movement, error) {
+	if err := here(ctx); err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	movements := make([][]port.Movement, len(orders))
+	for i, o := range orders {
+		for _, f := range l.flows { // what is given back was appended later
+			if f.product != o.Key().Product() || f.order != o.ID() {
+				continue
+			}
+			m := port.Movement{OpType: port.OpSale, Quantity: f.units, Epoch: f.epoch, Sequence: f.sequence, At: f.at}
+			if f.units < 0 {
+				m.OpType, m.Quantity = port.OpCancel, -f.units
+			}
+			movements[i] = append(movements[i], m)
+		}
+	}
+	return movements, nil
+}
+
 func countChange(t *port.BookTotals, r *orderRow) {
 	switch r.f.Status {
 	case domain.OrderAdded:

@@ -79,6 +79,9 @@ type orderRow struct {
 type flowRow struct {
 	product, order string
 	units          int64
+	epoch          int64
+	sequence       int64
+	at             time.Time
 }
 
 func (s *stockRow) stock() domain.Stock { return must(domain.NewStock(s.f)) }
@@ -281,7 +284,7 @@ func (l *Ledger) guard(rows []*orderRow) (suspects []string) {
 		if r.f.Key.IsChange() { // withdrawn: sold to nobody
 			s.f.Total -= r.f.Quantity
 		} else {
-			l.flows = append(l.flows, flowRow{s.f.Product, r.f.ID, r.f.Quantity})
+			l.flows = append(l.flows, flowRow{s.f.Product, r.f.ID, r.f.Quantity, r.f.Epoch, r.f.Sequence, time.Now()})
 		}
 		moved[s.f.Product] = true
 	}
