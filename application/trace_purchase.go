@@ -179,7 +179,7 @@ func (t *TracePurchase) readLedger(ctx context.Context, f *traceFacts) error {
 	defer cancel()
 	orders, err := t.eyes.Ledger.Fates(ctx, []domain.Key{f.key})
 	if err != nil {
-		return nil //nolint:nilerr // what could not be read is shown as unread
+		return nil // what could not be read is shown as unread
 	}
 	f.orderRead, f.order = true, orders[0]
 	stocks, err := t.eyes.Catalog.Stocks(ctx, []string{f.key.Product()})

@@ -288,7 +288,7 @@ func (f *traceFacts) nextOfFlow() string {
 	case f.backlog.Known && f.backlog.Messages > f.relay.BacklogLow:
 		return fmt.Sprintf("The consumer works through %d messages. The relay sends this one again only when they grow no more.", f.backlog.Messages)
 	case f.again > 0:
-		return fmt.Sprintf("The relay has sent it again %d times, and does so once more %s.", f.again, f.inAbout(f.due.Sub(time.Now())))
+		return fmt.Sprintf("The relay has sent it again %d times, and does so once more %s.", f.again, f.inAbout(time.Until(f.due)))
 	case f.now.Sub(f.gate.Flow.At()) < f.relay.Pause:
 		return "The consumer applies its message in a moment. If it does not come, the relay sends it again " + f.inAbout(f.untilOld()) + "."
 	}

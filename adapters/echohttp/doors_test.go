@@ -96,7 +96,9 @@ func (f fakeStock) List(_ context.Context, after string, limit int) ([]applicati
 	return f.stocks(after, limit)
 }
 
-func (f *fakes) Trace(_ context.Context, k domain.Key) (application.TraceView, error) { return f.trace(k) }
+func (f *fakes) Trace(_ context.Context, k domain.Key) (application.TraceView, error) {
+	return f.trace(k)
+}
 
 type fakePipeline struct{}
 

@@ -267,3 +267,45 @@ func TestARebuildNeedsAReasonAndTellsWhatItFound(t *testing.T) {
 	}
 	wantProblem(t, f.operate(t, "POST", "/admin/v1/products/p1/rebuild", `{"reason":"a"}`), 404, domain.CodeProductNotFound)
 }
+
+func TestATraceNamesAllThreeIdsOnce(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	got := decodeInto[application.TraceView](t, f.operate(t, "GET", "/admin/v1/trace?productId=p1&uid=a%40b&token=t1", ""))
+	if got.Product != "p1" || got.User != "a@b" || got.Token != "t1" || len(got.Steps) != 2 || got.Steps[1].At != nil {
+		t.Errorf("%+v", got)
+	}
+	for _, query := range []string{"", "productId=p1", "productId=p1&uid=u", "uid=u&token=t", "productId=p1&uid=u&token=", "productId=p1&uid=+stock&token=t",
+		"productId=p1&uid=u&token=t&token=t", "productId=a%7Cb&uid=u&token=t"} {
+		p := wantProblem(t, f.operate(t, "GET", "/admin/v1/trace?"+query, ""), 400, domain.CodeInvalidRequest)
+		if len(p.Errors) != 1 || p.Errors[0].In != "query" {
+			t.Errorf("%s: %+v", query, p.Errors)
+		}
+	}
+	f.trace = func(domain.Key) (application.TraceView, error) {
+		return application.TraceView{}, domain.ErrOrderNotFound
+	}
+	wantProblem(t, f.operate(t, "GET", "/admin/v1/trace?productId=p1&uid=u&token=t", ""), 404, domain.CodeOrderNotFound)
+}
+
+func TestProductsAreListedByPages(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.stocks = func(after string, limit int) ([]application.StockView, error) {
+		if after == "p2" {
+			return []application.StockView{}, nil
+		}
+		return []application.StockView{{Product: "p1", State: "open"}, {Product: "p2", State: "open"}}[:min(limit, 2)], nil
+	}
+	if got := decodeInto[list[application.StockView]](t, f.operate(t, "GET", "/admin/v1/products", "")); len(got.Items) != 2 || got.Next != nil {
+		t.Errorf("%+v", got)
+	}
+	got := decodeInto[list[application.StockView]](t, f.operate(t, "GET", "/admin/v1/products?limit=2", ""))
+	if len(got.Items) != 2 || got.Next == nil || *got.Next != "p2" {
+		t.Fatalf("%+v", got)
+	}
+	if got := decodeInto[map[string]any](t, f.operate(t, "GET", "/admin/v1/products?limit=2&cursor="+*got.Next, "")); fmt.Sprint(got["items"]) != "[]" || got["next"] != nil {
+		t.Errorf("%v", got)
+	}
+	wantProblem(t, f.operate(t, "GET", "/admin/v1/products?cursor=%00", ""), 400, domain.CodeInvalidRequest)
+}
