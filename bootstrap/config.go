@@ -21,11 +21,11 @@ const (
 	ProfileStack    = "stack"    // Redis, RocketMQ and a MySQL-protocol database
 )
 
-// Config is every setting with its name in a file; the environment spells `http.addr` as
-// SECKILL_HTTP__ADDR. Durations need a unit.
+// Config is every setting with its name in a file and its meaning; the environment spells `http.addr`
+// as SECKILL_HTTP__ADDR. Durations need a unit.
 type Config struct {
-	Profile   string          `koanf:"profile"`
-	Data      string          `koanf:"data"` // folder of the embedded profile
+	Profile   string          `koanf:"profile" doc:"embedded: everything in this process; stack: Redis, RocketMQ and a MySQL-protocol database"`
+	Data      string          `koanf:"data" doc:"folder of the embedded profile"`
 	HTTP      HTTPConfig      `koanf:"http"`
 	Admin     AdminConfig     `koanf:"admin"`
 	Auth      AuthConfig      `koanf:"auth"`
@@ -42,102 +42,102 @@ type Config struct {
 
 // HTTPConfig is the buyers' door.
 type HTTPConfig struct {
-	Addr        string `koanf:"addr"`
-	InFlightMax int    `koanf:"in_flight_max"`
+	Addr        string `koanf:"addr" doc:"host:port of the buyers' door; empty: 127.0.0.1:8080 in the embedded profile, :8080 else; port 0 takes a free one"`
+	InFlightMax int    `koanf:"in_flight_max" doc:"requests at work at once; more are answered busy"`
 }
 
 // AdminConfig is the operators' door.
 type AdminConfig struct {
-	Addr string `koanf:"addr"`
+	Addr string `koanf:"addr" doc:"host:port of the operators' door; port 0 takes a free one"`
 }
 
 // AuthConfig is how bearer tokens are checked: HS256 with a key of at least 32 bytes.
 type AuthConfig struct {
-	Key      Secret `koanf:"key"`
-	KeyFile  string `koanf:"key_file"`
-	Issuer   string `koanf:"issuer"`
-	Audience string `koanf:"audience"`
+	Key      Secret `koanf:"key" doc:"signs bearer tokens (HS256), 32 bytes or more; the embedded profile makes one of its own"`
+	KeyFile  string `koanf:"key_file" doc:"file with auth.key"`
+	Issuer   string `koanf:"issuer" doc:"iss that a token must name; empty: any"`
+	Audience string `koanf:"audience" doc:"aud that a token must name; empty: any"`
 }
 
 // RedisConfig names the gate's servers: one address, several of a cluster, or sentinels' with their
 // name of the master.
 type RedisConfig struct {
-	Addrs        []string `koanf:"addrs"`
-	Master       string   `koanf:"master"`
-	Username     string   `koanf:"username"`
-	Password     Secret   `koanf:"password"`
-	PasswordFile string   `koanf:"password_file"`
+	Addrs        []string `koanf:"addrs" doc:"host:port of the server, of several of a cluster, or of sentinels; by comma"`
+	Master       string   `koanf:"master" doc:"the name by which sentinels know the master; empty: no sentinels"`
+	Username     string   `koanf:"username" doc:"user of Redis' ACL"`
+	Password     Secret   `koanf:"password" doc:"password of that user"`
+	PasswordFile string   `koanf:"password_file" doc:"file with redis.password"`
 
-	SentinelUsername     string `koanf:"sentinel_username"`
-	SentinelPassword     Secret `koanf:"sentinel_password"`
-	SentinelPasswordFile string `koanf:"sentinel_password_file"`
+	SentinelUsername     string `koanf:"sentinel_username" doc:"user of the sentinels"`
+	SentinelPassword     Secret `koanf:"sentinel_password" doc:"password of that user"`
+	SentinelPasswordFile string `koanf:"sentinel_password_file" doc:"file with redis.sentinel_password"`
 }
 
 // RocketMQConfig names the broker. The check times are the broker's own transactionTimeOut and
 // transactionCheckInterval: the check window is made of them.
 type RocketMQConfig struct {
-	NameServers   []string      `koanf:"name_servers"`
-	Broker        string        `koanf:"broker"` // address of a broker, for `migrate up` to make the topic
-	Topic         string        `koanf:"topic"`
-	Tag           string        `koanf:"tag"`
-	ProducerGroup string        `koanf:"producer_group"`
-	ConsumerGroup string        `koanf:"consumer_group"`
-	AccessKey     string        `koanf:"access_key"`
-	SecretKey     Secret        `koanf:"secret_key"`
-	SecretKeyFile string        `koanf:"secret_key_file"`
-	SendTimeout   time.Duration `koanf:"send_timeout"`
-	CheckTimeout  time.Duration `koanf:"check_timeout"`
-	CheckInterval time.Duration `koanf:"check_interval"`
+	NameServers   []string      `koanf:"name_servers" doc:"host:port of the name servers, by comma"`
+	Broker        string        `koanf:"broker" doc:"host:port of a broker, for migrate up to make the topic; empty: the topic is there already"`
+	Topic         string        `koanf:"topic" doc:"topic of the purchases"`
+	Tag           string        `koanf:"tag" doc:"tag of the purchases"`
+	ProducerGroup string        `koanf:"producer_group" doc:"group of the transactional producer"`
+	ConsumerGroup string        `koanf:"consumer_group" doc:"group of the consumer; another one has the broker's whole history applied again"`
+	AccessKey     string        `koanf:"access_key" doc:"access key of the broker's ACL"`
+	SecretKey     Secret        `koanf:"secret_key" doc:"secret key that belongs to it"`
+	SecretKeyFile string        `koanf:"secret_key_file" doc:"file with rocketmq.secret_key"`
+	SendTimeout   time.Duration `koanf:"send_timeout" doc:"of one send; after it the outcome is unknown"`
+	CheckTimeout  time.Duration `koanf:"check_timeout" doc:"the broker's transactionTimeOut"`
+	CheckInterval time.Duration `koanf:"check_interval" doc:"the broker's transactionCheckInterval"`
 }
 
 // DatabaseConfig names the ledger.
 type DatabaseConfig struct {
-	DSN     Secret `koanf:"dsn"` // user:password@tcp(host:port)/schema
-	DSNFile string `koanf:"dsn_file"`
-	PoolMax int    `koanf:"pool_max"`
+	DSN     Secret `koanf:"dsn" doc:"user:password@tcp(host:port)/schema"`
+	DSNFile string `koanf:"dsn_file" doc:"file with database.dsn"`
+	PoolMax int    `koanf:"pool_max" doc:"open connections"`
 }
 
 // DeductConfig bounds the lane. While more than OpenMax flows are open, or no send has succeeded for
 // AwayMax, nobody new is taken.
 type DeductConfig struct {
-	QueueMax   int           `koanf:"queue_max"`
-	BatchMax   int           `koanf:"batch_max"`
-	SendersMax int           `koanf:"senders_max"`
-	OpenMax    int           `koanf:"open_max"`
-	AwayMax    time.Duration `koanf:"away_max"`
+	QueueMax   int           `koanf:"queue_max" doc:"purchases that may wait for their turn; more are answered busy"`
+	BatchMax   int           `koanf:"batch_max" doc:"purchases that go to Redis, and to the broker, together"`
+	SendersMax int           `koanf:"senders_max" doc:"batches under way to the broker at once"`
+	OpenMax    int           `koanf:"open_max" doc:"while more flows are open than this, new purchases are answered busy"`
+	AwayMax    time.Duration `koanf:"away_max" doc:"while no send has succeeded for so long, new purchases are answered busy"`
 }
 
 // RelayConfig says from when on an open flow is sent again.
 type RelayConfig struct {
-	OpenAge time.Duration `koanf:"open_age"`
+	OpenAge time.Duration `koanf:"open_age" doc:"a flow that stays open for so long is sent again"`
 }
 
 // ReconcileConfig is the safety net's schedule.
 type ReconcileConfig struct {
-	Schedule string        `koanf:"schedule"` // six fields, UTC
-	Policy   string        `koanf:"policy"`
-	SafeAge  time.Duration `koanf:"safe_age"`
+	Schedule string        `koanf:"schedule" doc:"when gate and ledger are compared: cron with seconds, UTC"`
+	Policy   string        `koanf:"policy" doc:"for open flows without an order: send-again or report-only"`
+	SafeAge  time.Duration `koanf:"safe_age" doc:"flows younger than this are left alone"`
 }
 
 // LogConfig is what is logged, on stderr.
 type LogConfig struct {
-	Level  string `koanf:"level"`
-	Format string `koanf:"format"` // json, text, or auto: text on a terminal
+	Level  string `koanf:"level" doc:"debug, info, warn or error"`
+	Format string `koanf:"format" doc:"json, text, or auto: text on a terminal"`
 }
 
 // StopConfig bounds an ordered stop. What has not ended after Grace is cut off; Delay, a part of it, is how
 // long the doors go on answering after readiness was turned off, each answer the last of its connection.
 type StopConfig struct {
-	Grace time.Duration `koanf:"grace"`
-	Delay time.Duration `koanf:"delay"`
+	Grace time.Duration `koanf:"grace" doc:"what has not ended in order after so long is cut off"`
+	Delay time.Duration `koanf:"delay" doc:"how long the doors go on answering after readiness was turned off; a part of stop.grace"`
 }
 
 // FaultConfig arms fault points and moves the service's clock, for tests alone: see adapters/faultpoint.
 // Nothing of it is taken unless Allowed is set.
 type FaultConfig struct {
-	Allowed     bool          `koanf:"allowed"`
-	Points      []string      `koanf:"points"`
-	ClockOffset time.Duration `koanf:"clock_offset"`
+	Allowed     bool          `koanf:"allowed" doc:"for tests alone: lets the two below be set"`
+	Points      []string      `koanf:"points" doc:"for tests alone: where the service breaks on purpose"`
+	ClockOffset time.Duration `koanf:"clock_offset" doc:"for tests alone: how wrong its clock is"`
 }
 
 // Secret hides itself from logs and printed settings.

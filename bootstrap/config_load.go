@@ -22,55 +22,85 @@ const (
 	envFile   = "SECKILL_CONFIG" // path of the optional file
 )
 
-// Kubernetes gives every container such variables for a service that is named like this program.
-var injectedByKubernetes = regexp.MustCompile(`^SECKILL_(PORT|SERVICE_HOST|SERVICE_PORT)(_.*)?$`)
+// injectedByKubernetes are the variables that Kubernetes gives every container for a service whose name is, or
+// begins with, this program's. None of them has the two underscores that part levels.
+var injectedByKubernetes = regexp.MustCompile(
+	`^SECKILL_([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(ADDR|PORT|PROTO))?)?)$`)
 
 // LoadConfig reads defaults, then the optional YAML file at path (empty: $SECKILL_CONFIG),
 // then the environment, then flags (key → value), later over earlier, and lists every
 // mistake at once, unknown keys among them.
 func LoadConfig(path string, environ []string, flags map[string]any) (Config, error) {
-	k := koanf.New(".")
-	defaults := DefaultConfig()
-	if err := k.Load(structs.Provider(defaults, "koanf"), nil); err != nil {
+	s, err := readSettings(path, environ, flags)
+	if err != nil {
 		return Config{}, err
 	}
-	known := k.Keys()
+	return s.config, nil
+}
+
+// The origins of a value.
+const (
+	originDefault = "default"
+	originFile    = "file"
+	originEnv     = "environment"
+	originFlag    = "flag"
+)
+
+// settings are what LoadConfig found, with where each value comes from. They are there also beside an
+// error, as far as they could be read.
+type settings struct {
+	config  Config
+	values  *koanf.Koanf
+	origins map[string]string // by key
+}
+
+func readSettings(path string, environ []string, flags map[string]any) (s settings, err error) {
+	s = settings{values: koanf.New("."), origins: map[string]string{}}
+	if err := s.load(originDefault, structs.Provider(DefaultConfig(), "koanf"), nil); err != nil {
+		return s, err
+	}
+	known := s.values.Keys()
 	if path == "" {
 		path = lookup(environ, envFile)
 	}
 	if path != "" {
-		if err := k.Load(file.Provider(path), yaml.Parser()); err != nil {
-			return Config{}, fmt.Errorf("settings file: %w", err)
+		if err := s.load(originFile, file.Provider(path), yaml.Parser()); err != nil {
+			return s, fmt.Errorf("settings file: %w", err)
 		}
 	}
-	if err := k.Load(env.Provider(".", env.Opt{
+	fromEnv := env.Provider(".", env.Opt{
 		Prefix: envPrefix, TransformFunc: keyOfVariable, EnvironFunc: func() []string { return environ },
-	}), nil); err != nil {
-		return Config{}, err
+	})
+	if err := errors.Join(s.load(originEnv, fromEnv, nil), s.load(originFlag, confmap.Provider(flags, "."), nil)); err != nil {
+		return s, err
 	}
-	if err := k.Load(confmap.Provider(flags, "."), nil); err != nil {
-		return Config{}, err
-	}
-	var c Config
-	unknown := unknownKeys(k.Keys(), known)
-	err := k.UnmarshalWithConf("", &c, koanf.UnmarshalConf{Tag: "koanf", DecoderConfig: &mapstructure.DecoderConfig{
-		Result: &c, WeaklyTypedInput: true,
+	err = s.values.UnmarshalWithConf("", &s.config, koanf.UnmarshalConf{Tag: "koanf", DecoderConfig: &mapstructure.DecoderConfig{
+		Result: &s.config, WeaklyTypedInput: true,
 		DecodeHook: mapstructure.ComposeDecodeHookFunc(
 			mapstructure.StringToTimeDurationHookFunc(), mapstructure.StringToSliceHookFunc(",")),
 	}})
-	if err := errors.Join(unknown, err); err != nil {
-		return Config{}, err
+	if err := errors.Join(unknownKeys(s.values.Keys(), known), err); err != nil {
+		return s, err
 	}
-	if c.HTTP.Addr == "" {
-		c.HTTP.Addr = ":8080"
-		if c.Embedded() {
-			c.HTTP.Addr = "127.0.0.1:8080"
+	if s.config.HTTP.Addr == "" {
+		s.config.HTTP.Addr = ":8080"
+		if s.config.Embedded() {
+			s.config.HTTP.Addr = "127.0.0.1:8080"
 		}
 	}
-	if err := errors.Join(c.readSecretFiles(), c.Validate()); err != nil {
-		return Config{}, err
+	return s, errors.Join(s.config.readSecretFiles(), s.config.Validate())
+}
+
+// load lays one source over those before it.
+func (s settings) load(origin string, from koanf.Provider, parser koanf.Parser) error {
+	layer := koanf.New(".")
+	if err := layer.Load(from, parser); err != nil {
+		return err
 	}
-	return c, nil
+	for _, key := range layer.Keys() {
+		s.origins[key] = origin
+	}
+	return s.values.Merge(layer)
 }
 
 func lookup(environ []string, name string) string {
@@ -84,7 +114,8 @@ func lookup(environ []string, name string) string {
 
 // keyOfVariable turns SECKILL_HTTP__ADDR into http.addr; two underscores part levels.
 func keyOfVariable(name, value string) (string, any) {
-	if name == envFile || injectedByKubernetes.MatchString(name) {
+	injected := !strings.Contains(name, "__") && injectedByKubernetes.MatchString(name)
+	if name == envFile || injected {
 		return "", nil
 	}
 	key := strings.ToLower(strings.TrimPrefix(name, envPrefix))
