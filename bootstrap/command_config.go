@@ -16,13 +16,13 @@ func (p *program) configCommand() *cobra.Command {
 			"With --schema it shows every key with its type, default and meaning instead.",
 		Example: "  seckill config\n  seckill config --schema\n  SECKILL_HTTP__ADDR=127.0.0.1:9090 seckill config -o jsonl",
 		RunE: func(*cobra.Command, []string) error {
+			if err := p.checkOutput(); err != nil {
+				return err
+			}
 			if schema {
 				return p.printSchema()
 			}
 			s, mistakes := readSettings(p.configPath, Environ(), p.flagSettings())
-			if s.values == nil {
-				return withExit(ExitUsage, mistakes)
-			}
 			if err := p.printEffective(s.effective()); err != nil {
 				return err
 			}

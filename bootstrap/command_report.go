@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"reflect"
 	"sort"
 	"strings"
 
@@ -192,18 +193,27 @@ func (p *program) printReport(r application.ReconcileReport) {
 	}
 }
 
-// print writes v as JSON, or calls text.
+// print writes v as JSON, a list also one member a line, or calls text.
 func (p *program) print(v any, text func()) error {
-	if p.output != "json" {
-		text()
+	e := json.NewEncoder(p.stdout)
+	switch p.output {
+	case outputJSON:
+		e.SetIndent("", "  ")
+		return e.Encode(v)
+	case outputLines:
+		list := reflect.ValueOf(v)
+		if list.Kind() != reflect.Slice {
+			return e.Encode(v)
+		}
+		for i := range list.Len() {
+			if err := e.Encode(list.Index(i).Interface()); err != nil {
+				return err
+			}
+		}
 		return nil
 	}
-	b, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(p.stdout, "%s\n", b)
-	return err
+	text()
+	return nil
 }
 
 // withTools opens the servers, or the embedded folder under its lock after the cold road, and

@@ -31,6 +31,7 @@ func TestLaterSourcesWinOverEarlierOnes(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := []string{"SECKILL_CONFIG=" + path, "SECKILL_ADMIN__ADDR=127.0.0.1:3", "SECKILL_PORT=tcp://10.0.0.1:80", "SECKILL_SERVICE_HOST=10.0.0.1",
+		"SECKILL_OPERATORS_PORT_8081_TCP_ADDR=10.0.0.1", "SECKILL_OPERATORS_SERVICE_PORT_HTTP=80",
 		"SECKILL_REDIS__ADDRS=127.0.0.1:1,127.0.0.1:2", "OTHER=x"}
 	c, err := bootstrap.LoadConfig("", env, map[string]any{"data": "elsewhere"})
 	if err != nil {
@@ -74,6 +75,10 @@ func TestUnknownSettingsAndBareNumbersForTimesAreRefused(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "SECKILL_REDIS__ADDRS") {
 		t.Errorf("unknown key: %v does not name the nearest", err)
 	}
+	_, err = bootstrap.LoadConfig("", []string{"SECKILL_HTTP__PORT=80"}, nil)
+	if err == nil || !strings.Contains(err.Error(), "http.port") {
+		t.Errorf("a setting that looks like Kubernetes': %v", err)
+	}
 	_, err = bootstrap.LoadConfig("", []string{"SECKILL_STOP__GRACE=5"}, nil)
 	if err == nil || !strings.Contains(err.Error(), "missing unit") {
 		t.Errorf("time without a unit: %v", err)
@@ -100,5 +105,17 @@ func TestSecretsComeFromFilesAndAreNeverPrinted(t *testing.T) {
 	}
 	if _, err := bootstrap.LoadConfig("", []string{"SECKILL_AUTH__KEY_FILE=" + path, "SECKILL_AUTH__KEY=" + sampleKey}, nil); err == nil {
 		t.Error("a secret that is set twice was taken")
+	}
+}
+
+func TestEverySettingSaysWhatItMeans(t *testing.T) {
+	t.Parallel()
+	for _, s := range bootstrap.Settings() {
+		if s.Meaning == "" || s.Type == "" {
+			t.Errorf("%s: %+v", s.Key, s)
+		}
+		if s.Secret() && s.Default != "" {
+			t.Errorf("%s has a default", s.Key)
+		}
 	}
 }

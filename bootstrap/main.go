@@ -71,7 +71,7 @@ func (p *program) rootCommand() *cobra.Command {
 	p.settingFlag(root, "profile", "profile", "embedded or stack")
 	p.settingFlag(root, "data", "data", "folder of the embedded profile")
 	root.AddCommand(p.serveCommand(), p.migrateCommand(), p.reconcileCommand(), p.verifyCommand(), p.doctorCommand(), p.parkedCommand(),
-		p.rehearseCommand(), p.tokenCommand(), p.versionCommand())
+		p.rehearseCommand(), p.tokenCommand(), p.configCommand(), p.versionCommand())
 	refuseStrayArguments(root)
 	return root
 }
@@ -106,24 +106,36 @@ func (p *program) settingFlag(cmd *cobra.Command, flag, key, usage string) {
 }
 
 func (p *program) outputFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&p.output, "output", "o", "text", "text or json")
+	cmd.Flags().StringVarP(&p.output, "output", "o", outputText, "text, json or jsonl (one value a line)")
 }
 
 func (p *program) checkOutput() error {
-	if p.output != "text" && p.output != "json" {
-		return withExit(ExitUsage, fmt.Errorf("--output: %q is neither text nor json", p.output))
+	switch p.output {
+	case outputText, outputJSON, outputLines:
+		return nil
 	}
-	return nil
+	return withExit(ExitUsage, fmt.Errorf("--output: %q is neither text, json nor jsonl", p.output))
 }
+
+// The forms of what a command prints.
+const (
+	outputText  = "text"
+	outputJSON  = "json"
+	outputLines = "jsonl"
+)
 
 // config loads the settings; a mistake in them is a usage error.
 func (p *program) config() (Config, error) {
+	c, err := LoadConfig(p.configPath, Environ(), p.flagSettings())
+	return c, withExit(ExitUsage, err)
+}
+
+func (p *program) flagSettings() map[string]any {
 	flags := make(map[string]any, len(p.flags))
 	for k, v := range p.flags {
 		flags[k] = v
 	}
-	c, err := LoadConfig(p.configPath, Environ(), flags)
-	return c, withExit(ExitUsage, err)
+	return flags
 }
 
 func (p *program) versionCommand() *cobra.Command {

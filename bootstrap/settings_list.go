@@ -102,7 +102,7 @@ func (s settings) effective() []effectiveSetting {
 			if named := s.origins[one.Key+"_file"]; e.Value == "" && named != originDefault {
 				e.Origin = one.Key + "_file, " + named
 			}
-			e.Value = secrets[one.Key].String()
+			e.Value = max(Secret(e.Value).String(), secrets[one.Key].String()) // either is hidden, or empty
 		case one.Key == "http.addr" && e.Value == "":
 			e.Value = s.config.HTTP.Addr
 		}

@@ -13,6 +13,7 @@ import (
 const (
 	OutputText = "text"
 	OutputJSON = "json"
+	OutputLine = "jsonl" // JSON on one line
 )
 
 // Config is one rehearsal.
@@ -35,7 +36,7 @@ type Config struct {
 	LateMax        time.Duration // open loop: how far the generator may fall behind its plan; 0: 1 s
 
 	JournalPath string // file for what each buyer was told, JSON lines; empty: none
-	Output      string // OutputText (also if empty) or OutputJSON
+	Output      string // OutputText (also if empty), OutputJSON or OutputLine
 }
 
 const buyersMax = 10_000_000
@@ -77,7 +78,7 @@ func (c Config) check() error {
 	must(c.Rate == 0 || c.Connections == 0, "either connections or rate, not both")
 	must(c.InFlightMax >= 1, "the most buyers in flight must be at least 1")
 	must(c.Settle > 0 && c.RequestTimeout > 0 && c.LateMax > 0, "times must be positive")
-	must(c.Output == OutputText || c.Output == OutputJSON, "output %q is neither text nor json", c.Output)
+	must(c.Output == OutputText || c.Output == OutputJSON || c.Output == OutputLine, "output %q is neither text, json nor jsonl", c.Output)
 	must(c.BuyerToken != nil, "no way to make buyers' tokens")
 	for name, door := range map[string]string{"target": c.Target, "admin": c.Admin} {
 		u, err := url.Parse(door)

@@ -119,11 +119,13 @@ func (p Report) Violations() bool {
 
 func isBroken(i application.InvariantResult) bool { return i.Verdict == broken }
 
-// Write renders the report as OutputText or OutputJSON.
+// Write renders the report as OutputText, OutputJSON or OutputLine.
 func (p Report) Write(w io.Writer, output string) error {
-	if output == OutputJSON {
+	if output == OutputJSON || output == OutputLine {
 		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
+		if output == OutputJSON {
+			e.SetIndent("", "  ")
+		}
 		return e.Encode(p)
 	}
 	var b strings.Builder
