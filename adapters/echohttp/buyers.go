@@ -45,14 +45,13 @@ type buyersDoor struct {
 func NewBuyersDoor(cfg Config, deps BuyersDeps, log *slog.Logger) *Door {
 	d := buyersDoor{newDoor("buyers", cfg, log), deps}
 	d.hideAway = true
-	d.add([]route{
+	d.add(append([]route{
 		{http.MethodPost, "/api/v1/products/:productId/orders", "order:create", d.createOrder, false},
 		{http.MethodGet, "/api/v1/products/:productId/orders/:token", "order:read", d.showOrder, false},
 		{http.MethodDelete, "/api/v1/products/:productId/orders/:token", "order:cancel", d.cancelOrder, false},
 		{http.MethodGet, "/api/v1/products/:productId", anyone, d.showPublicStock, false},
 		{http.MethodGet, "/healthz", probe, d.healthy, false},
 		{http.MethodGet, "/readyz", probe, d.readyOf(deps.Readiness), false},
-		{http.MethodGet, "/openapi.yaml", anyone, d.document, false},
-	})
+	}, d.pageRoutes()...))
 	return d.Door
 }

@@ -10,17 +10,6 @@ import (
 	"seckill/domain"
 )
 
-// templated spells Echo's path as the document does.
-func templated(path string) string {
-	parts := strings.Split(path, "/")
-	for i, p := range parts {
-		if strings.HasPrefix(p, ":") {
-			parts[i] = "{" + p[1:] + "}"
-		}
-	}
-	return strings.Join(parts, "/")
-}
-
 func TestRoutesAndDocumentAgree(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

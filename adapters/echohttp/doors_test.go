@@ -335,6 +335,12 @@ func wantProblem(t testing.TB, res *http.Response, status int, code domain.Code)
 	return p
 }
 
+func init() {
+	for _, pageType := range []string{"text/html", "text/css"} {
+		openapi3filter.RegisterBodyDecoder(pageType, openapi3filter.PlainBodyDecoder)
+	}
+}
+
 var loadDocument = sync.OnceValues(func() (*openapi3.T, error) {
 	doc, err := openapi3.NewLoader().LoadFromData(openAPI)
 	if err == nil {

@@ -82,7 +82,7 @@ type operatorsDoor struct {
 // NewOperatorsDoor is the door for operators.
 func NewOperatorsDoor(cfg Config, deps OperatorsDeps, log *slog.Logger) *Door {
 	d := operatorsDoor{newDoor("operators", cfg, log), deps}
-	d.add([]route{
+	d.add(append([]route{
 		{http.MethodGet, "/admin/v1/products", "ops:read", d.listStocks, false},
 		{http.MethodPut, "/admin/v1/products/:productId", "stock:admin", d.openSale, false},
 		{http.MethodGet, "/admin/v1/products/:productId", "ops:read", d.showStock, false},
@@ -105,6 +105,6 @@ func NewOperatorsDoor(cfg Config, deps OperatorsDeps, log *slog.Logger) *Door {
 		{http.MethodGet, "/debug/pprof/:profile", "ops:read", d.showProfile, true},
 		{http.MethodGet, "/healthz", probe, d.healthy, false},
 		{http.MethodGet, "/readyz", probe, d.readyOf(deps.Readiness), false},
-	})
+	}, d.pageRoutes()...))
 	return d.Door
 }
