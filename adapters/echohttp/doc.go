@@ -32,6 +32,10 @@
 // can do no more with the difference. What went wrong inside is logged once, with the
 // request id, and never shown.
 //
+// The API page and the problem pages are made from the document and the table of codes by html/template, without a
+// script and with links relative to where they are served, so that they work behind a proxy's prefix. The document is
+// parsed when its page is first asked for: a start does not pay for it.
+//
 // A request has a deadline shorter than the server's write timeout, so that every caller
 // gets an answer. A purchase that ends by it is "outcome unknown", never a refusal.
 package echohttp
