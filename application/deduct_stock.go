@@ -45,6 +45,8 @@ type DeductStock struct {
 	known *simplelru.LRU[string, knownness] // of the look-up stage alone
 
 	batches, commands, sentBatches, sentFlows atomic.Int64
+	full                                      atomic.Int64
+	told                                      answerCounts
 	quietGate, quietSend, quietLookUp         sparse
 }
 
@@ -86,7 +88,8 @@ func (d *DeductStock) Stop(ctx context.Context) error { return d.lane.stop(ctx) 
 // Stats are the lane's counts.
 func (d *DeductStock) Stats() LaneStats {
 	return LaneStats{Waiting: d.lane.occupied(), Batches: d.batches.Load(), Commands: d.commands.Load(),
-		SentBatches: d.sentBatches.Load(), SentFlows: d.sentFlows.Load()}
+		SentBatches: d.sentBatches.Load(), SentFlows: d.sentFlows.Load(),
+		Full: d.full.Load(), Answered: d.told.all()}
 }
 
 // Deduct takes one purchase. A Receipt means that the order appears, or, replayed, how it stands.
@@ -94,11 +97,18 @@ func (d *DeductStock) Stats() LaneStats {
 // sale-closed; busy and rebuilding say that nothing was taken, outcome-unknown that something
 // may have been: in all three the same token asked again tells the truth.
 func (d *DeductStock) Deduct(ctx context.Context, command domain.DeductCommand) (Receipt, error) {
+	receipt, err := d.take(ctx, command)
+	d.told.note(receipt, err)
+	return receipt, err
+}
+
+func (d *DeductStock) take(ctx context.Context, command domain.DeductCommand) (Receipt, error) {
 	p := d.pool.Get().(*purchase)
 	p.item = port.DeductItem{Command: command, Attempt: d.ids.Attempt()}
 	p.state.Store(purchaseWaiting)
 	if !d.lane.enter(p) {
 		d.pool.Put(p)
+		d.full.Add(1)
 		return Receipt{}, errQueueFull
 	}
 	select {
@@ -132,27 +142,18 @@ func (d *DeductStock) deduct(batch []*purchase) {
 	d.commands.Add(int64(len(batch)))
 	// All that is decided is answered before anything that is accepted may have to wait for the senders.
 	for i := range batch {
-		if !toSend(replies[i]) {
+		if replies[i].Outcome != port.DeductAccepted {
 			d.answerReply(batch, i, replies[i])
 		}
 	}
 	for i, p := range batch {
 		if p != nil {
 			p.flow, p.remaining = domain.DeductionOf(replies[i].Flow), replies[i].Remaining
-			p.replayed = replies[i].Outcome == port.DeductRepeat
 			p.bytes = d.sender.BytesOf(p.flow)
 			batch[i] = nil
 			d.lane.accept(p)
 		}
 	}
-}
-
-// toSend says whether a message has to be stored before the caller may be told anything definite: for what was
-// accepted now, and for a repeat of what has no row yet. Whether the first message of that one is stored is not
-// known: it may be under way at this moment, and would be gone with an instance and a gate that die together. Sent
-// again it is met by its row.
-func toSend(r port.DeductReply) bool {
-	return r.Outcome == port.DeductAccepted || r.Outcome == port.DeductRepeat && r.Flow.State() == domain.FlowDeducted
 }
 
 // admit keeps those whose caller is still there and whose product may be sold now. It compacts
@@ -202,7 +203,6 @@ func (d *DeductStock) shed(batch []*purchase) []*purchase {
 			answerAt(rest, i, answer{err: errCrowded})
 			continue
 		}
-		// One without a row is told unknown: there is no point in sending it again now.
 		known := port.DeductReply{Outcome: port.DeductRepeat, Flow: flow}
 		if flow.Quantity() != p.item.Command.Quantity() {
 			known.Outcome = port.DeductConflict
@@ -212,7 +212,7 @@ func (d *DeductStock) shed(batch []*purchase) []*purchase {
 	return batch[:kept]
 }
 
-// answerReply answers whatever is not sent.
+// answerReply answers whatever is not accepted.
 func (d *DeductStock) answerReply(batch []*purchase, i int, r port.DeductReply) {
 	p := batch[i]
 	product := p.item.Command.Key().Product()
@@ -244,11 +244,8 @@ func receiptOf(c domain.DeductCommand, r port.DeductReply) (Receipt, error) {
 		return Receipt{}, errRebuilding
 	case port.DeductRepeat:
 		status := statusOfFlow(r.Flow.State())
-		switch status {
-		case OrderRejected, "":
+		if status == OrderRejected || status == "" {
 			return Receipt{}, domain.ErrTokenRefused
-		case OrderPending: // nothing is sent now, see toSend
-			return Receipt{}, errUnknown
 		}
 		order := OrderView{Key: c.Key(), Quantity: r.Flow.Quantity(), Status: status, CreatedAt: r.Flow.At()}
 		return Receipt{Order: order, Replayed: true, Remaining: r.Remaining}, nil
@@ -284,7 +281,7 @@ func statusOfFlow(s domain.FlowState) string {
 	}
 }
 
-// send is the second stage: one message for all that was accepted meanwhile, or asked again without a row yet. Whatever happens to
+// send is the second stage: one message for all that was accepted meanwhile. Whatever happens to
 // it, the flows are in the open set, and the relay finishes them.
 func (d *DeductStock) send(batch []*purchase) {
 	defer d.answerPanic(batch, "send stage", errUnknown)
@@ -314,7 +311,7 @@ func (d *DeductStock) send(batch []*purchase) {
 			continue
 		}
 		order := OrderView{Key: p.flow.Key, Quantity: p.flow.Quantity, Status: OrderPending, CreatedAt: p.flow.At}
-		answerAt(batch, i, answer{receipt: Receipt{Order: order, Replayed: p.replayed, Remaining: p.remaining}})
+		answerAt(batch, i, answer{receipt: Receipt{Order: order, Remaining: p.remaining}})
 	}
 }
 

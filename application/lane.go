@@ -31,9 +31,8 @@ type purchase struct {
 	state atomic.Int32
 	done  chan answer // room for one, so that the lane never waits for a caller
 
-	// Of one that is sent, between the stages.
+	// Of an accepted one, between the stages.
 	flow      domain.Deduction
-	replayed  bool
 	bytes     int // that the flow takes in a message
 	remaining int64
 }
@@ -239,4 +238,6 @@ type LaneStats struct {
 	Commands    int64 // commands in them
 	SentBatches int64
 	SentFlows   int64
+	Full        int64          // purchases refused because the queue was full
+	Answered    [Answers]int64 // purchases by what their buyers were told
 }
