@@ -13,6 +13,7 @@ import (
 	"go.uber.org/fx/fxevent"
 
 	"seckill/adapters/echohttp"
+	"seckill/adapters/echohttp/console"
 	"seckill/application"
 )
 
@@ -169,6 +170,16 @@ func (a *App) onClose(f func() error) { a.closers.add(f) }
 
 // BuyersURL is where buyers are served.
 func (a *App) BuyersURL() string { return a.Doors.url(a.Doors.buyers) }
+
+// ConsoleLink is an address that signs whoever opens it in at the console, with every operator's scope, for as long as ttl. It
+// is as secret as a token.
+func (a *App) ConsoleLink(ttl time.Duration) (string, error) {
+	token, err := a.Tokens.Issue("operator", operatorScopes, ttl)
+	if err != nil {
+		return "", err
+	}
+	return console.Link(a.OperatorsURL(), token), nil
+}
 
 // OperatorsURL is where operators are served.
 func (a *App) OperatorsURL() string { return a.Doors.url(a.Doors.operators) }

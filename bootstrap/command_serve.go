@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"go.uber.org/fx"
 
 	"seckill/application/port"
 	"seckill/domain"
@@ -53,7 +54,7 @@ func (p *program) serve(ctx context.Context, c Config, demo bool) error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(collectAt)
 	}
-	app, err := NewApp(c, newLogger(c.Log, p.stderr))
+	app, err := NewApp(c, newLogger(c.Log, p.stderr), fx.Supply(Version(p.version)))
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 
@@ -29,6 +30,7 @@ type Config struct {
 	HTTP      HTTPConfig      `koanf:"http"`
 	Admin     AdminConfig     `koanf:"admin"`
 	Auth      AuthConfig      `koanf:"auth"`
+	Console   ConsoleConfig   `koanf:"console"`
 	Redis     RedisConfig     `koanf:"redis"`
 	RocketMQ  RocketMQConfig  `koanf:"rocketmq"`
 	Database  DatabaseConfig  `koanf:"database"`
@@ -57,6 +59,12 @@ type AuthConfig struct {
 	KeyFile  string `koanf:"key_file" doc:"file with auth.key"`
 	Issuer   string `koanf:"issuer" doc:"iss that a token must name; empty: any"`
 	Audience string `koanf:"audience" doc:"aud that a token must name; empty: any"`
+}
+
+// ConsoleConfig is a way into the console that outlives every printed link.
+type ConsoleConfig struct {
+	Token     Secret `koanf:"token" doc:"signs in at the console with every operator's scope, beside bearer tokens; 32 letters, digits and -._~ or more; empty: none"`
+	TokenFile string `koanf:"token_file" doc:"file with console.token"`
 }
 
 // RedisConfig names the gate's servers: one address, several of a cluster, or sentinels' with their
@@ -203,6 +211,9 @@ func (c Config) Validate() error {
 	if k := len(c.Auth.Key); k > 0 && k < authKeyMin || k == 0 && c.Profile == ProfileStack {
 		fault("auth.key", "must have at least %d bytes (also as auth.key_file)", authKeyMin)
 	}
+	if c.Console.Token != "" && !consoleToken.MatchString(string(c.Console.Token)) {
+		fault("console.token", "must have at least 32 characters, of A-Z a-z 0-9 - . _ ~ (also as console.token_file)")
+	}
 	c.validateBounds(fault)
 	if len(c.Fault.Points) > 0 && !c.Fault.Allowed {
 		fault("fault.points", "breaks the service on purpose; fault.allowed is not set")
@@ -217,6 +228,9 @@ func (c Config) Validate() error {
 }
 
 const authKeyMin = 32
+
+// consoleToken is what a cookie holds as it is.
+var consoleToken = regexp.MustCompile(`^[A-Za-z0-9._~-]{32,512}$`)
 
 func (c Config) validateAddresses(fault func(key, format string, args ...any)) {
 	for key, addr := range map[string]string{"http.addr": c.HTTP.Addr, "admin.addr": c.Admin.Addr} {
@@ -299,6 +313,7 @@ func (c *Config) readSecretFiles() error {
 		file  string
 	}{
 		{"auth.key", &c.Auth.Key, c.Auth.KeyFile},
+		{"console.token", &c.Console.Token, c.Console.TokenFile},
 		{"redis.password", &c.Redis.Password, c.Redis.PasswordFile},
 		{"redis.sentinel_password", &c.Redis.SentinelPassword, c.Redis.SentinelPasswordFile},
 		{"rocketmq.secret_key", &c.RocketMQ.SecretKey, c.RocketMQ.SecretKeyFile},

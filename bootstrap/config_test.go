@@ -44,12 +44,12 @@ func TestLaterSourcesWinOverEarlierOnes(t *testing.T) {
 
 func TestEveryMistakeIsListedAtOnce(t *testing.T) {
 	t.Parallel()
-	_, err := bootstrap.LoadConfig("", []string{"SECKILL_PROFILE=stack", "SECKILL_HTTP__ADDR=nowhere", "SECKILL_AUTH__KEY=short",
+	_, err := bootstrap.LoadConfig("", []string{"SECKILL_PROFILE=stack", "SECKILL_HTTP__ADDR=nowhere", "SECKILL_AUTH__KEY=short", "SECKILL_CONSOLE__TOKEN=guess me",
 		"SECKILL_DEDUCT__BATCH_MAX=0", "SECKILL_RECONCILE__POLICY=roll-back", "SECKILL_RECONCILE__SCHEDULE=never"}, nil)
 	if err == nil {
 		t.Fatal("bad settings were taken")
 	}
-	for _, key := range []string{"http.addr", "auth.key", "deduct.batch_max", "reconcile.policy", "reconcile.schedule", "redis.addrs", "rocketmq.name_servers", "database.dsn"} {
+	for _, key := range []string{"http.addr", "auth.key", "console.token", "deduct.batch_max", "reconcile.policy", "reconcile.schedule", "redis.addrs", "rocketmq.name_servers", "database.dsn"} {
 		if !strings.Contains(err.Error(), key) {
 			t.Errorf("%s is not named in: %v", key, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/fx"
 
 	"seckill/adapters/echohttp"
+	"seckill/adapters/echohttp/console"
 	"seckill/adapters/gormmysql"
 	"seckill/adapters/wire"
 	"seckill/application"
@@ -36,7 +37,7 @@ func applicationModule() fx.Option {
 			newRebuild, application.NewRebuildByHand, application.NewIntake,
 			application.NewDeductStock, application.NewRelayOpenFlows, application.NewReplayParked, application.NewWatchGates,
 			application.NewOpenSale, application.NewPauseSale, application.NewChangeStock, application.NewShowOrder, application.NewCancelOrder, application.NewShowStock,
-			newShowPipeline, newTracePurchase, application.NewListParked, application.NewReconcileStock, application.NewVerifyBooks,
+			newShowPipeline, newShowOverview, newTracePurchase, application.NewListParked, application.NewReconcileStock, application.NewVerifyBooks,
 			newStockEyes, newReadiness, application.NewExamine, examineConfig,
 		))
 }
@@ -86,6 +87,11 @@ func newShowPipeline(eyes application.StockEyes, parking port.Parking, backlog p
 func newTracePurchase(eyes application.StockEyes, book port.Book, parking port.Parking, backlog port.BacklogReader,
 	decode application.Decode, relay *application.RelayOpenFlows, cfg application.RelayConfig, clock port.Clock) *application.TracePurchase {
 	return application.NewTracePurchase(eyes, book, parking, backlog, decode, relay.SentAgain, clock, application.DefaultTraceConfig(cfg))
+}
+
+func newShowOverview(eyes application.StockEyes, pipeline *application.ShowPipeline, lane *application.DeductStock,
+	readiness *application.Readiness, clock port.Clock) *application.ShowOverview {
+	return application.NewShowOverview(eyes, pipeline.Show, lane.Stats, readiness.Check, clock)
 }
 
 func newRebuild(epochs port.Epochs, catalog port.Catalog, gate port.GateAdmin, flows port.OpenFlows, ledger port.Ledger,
@@ -157,18 +163,26 @@ type doorsParams struct {
 	Replay    *application.ReplayParked
 	Rebuild   *application.RebuildByHand
 	Readiness *application.Readiness
+	Overview  *application.ShowOverview
+	Version   Version `optional:"true"`
 }
+
+// Version is what the console says of the binary.
+type Version string
 
 func newDoors(p doorsParams) *doors {
 	buyers, operators := echohttp.DefaultConfig(), echohttp.DefaultConfig()
 	buyers.Addr, buyers.Tokens, buyers.MaxInFlight = p.Config.HTTP.Addr, p.Tokens, p.Config.HTTP.InFlightMax
 	operators.Addr, operators.Tokens = p.Config.Admin.Addr, p.Tokens
-	return &doors{
+	d := &doors{
 		buyers: echohttp.NewBuyersDoor(buyers, echohttp.BuyersDeps{Deduct: p.Deduct, Orders: p.Order, Cancel: p.Cancel,
 			Stock: p.Stock, Readiness: p.Readiness}, p.Log),
 		operators: echohttp.NewOperatorsDoor(operators, echohttp.OperatorsDeps{Open: p.Open, Pause: p.Pause, Changes: p.Changes, Stock: p.Stock,
 			Reconcile: p.Reconcile, Trace: p.Trace, Pipeline: p.Pipeline, Verify: p.Verify, Doctor: p.Examine, Parked: p.Parked, Replay: p.Replay, Rebuild: p.Rebuild, Readiness: p.Readiness}, p.Log),
 	}
+	d.operators.AddConsole(echohttp.ConsoleDeps{Overview: p.Overview, Token: string(p.Config.Console.Token),
+		About: console.About{Version: string(p.Version), Profile: p.Config.Profile, Started: time.Now()}})
+	return d
 }
 
 func deductConfig(c Config) application.DeductConfig {

@@ -91,7 +91,7 @@ type effectiveSetting struct {
 
 // effective lists every key with its value, secrets hidden.
 func (s settings) effective() []effectiveSetting {
-	secrets := map[string]Secret{"auth.key": s.config.Auth.Key, "redis.password": s.config.Redis.Password,
+	secrets := map[string]Secret{"auth.key": s.config.Auth.Key, "console.token": s.config.Console.Token, "redis.password": s.config.Redis.Password,
 		"redis.sentinel_password": s.config.Redis.SentinelPassword, "rocketmq.secret_key": s.config.RocketMQ.SecretKey,
 		"database.dsn": s.config.Database.DSN}
 	var all []effectiveSetting

@@ -36,6 +36,10 @@
 // script and with links relative to where they are served, so that they work behind a proxy's prefix. The document is
 // parsed when its page is first asked for: a start does not pay for it.
 //
+// The console (package console) is mounted by the operators' door, and with it the door's API a second time, below
+// /console/api: the same handlers, by a session instead of a bearer token. Its streams have no deadline; they end with
+// their reader, their session or the door.
+//
 // A request has a deadline shorter than the server's write timeout, so that every caller
 // gets an answer. A purchase that ends by it is "outcome unknown", never a refusal.
 package echohttp

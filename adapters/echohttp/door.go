@@ -63,6 +63,8 @@ type Door struct {
 	stopping context.Context // ends when Stop begins: long requests end with it, and may be asked again
 	stop     context.CancelFunc
 
+	background sync.WaitGroup // what requests have left running; it ends with stopping
+
 	mu       sync.Mutex
 	listener net.Listener
 	served   chan struct{} // closed when Serve has returned; nil before Start
@@ -158,6 +160,7 @@ func (d *Door) Stop(ctx context.Context) error {
 		err = fmt.Errorf("%s: %d requests unanswered: %w", d.name, d.inFlight.Load(), err)
 		_ = d.server.Close() // the answers are lost either way
 	}
+	d.background.Wait()
 	if served != nil {
 		<-served
 	} else if listener != nil {

@@ -1,0 +1,34 @@
+package console
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+)
+
+//go:embed assets/app.css assets/app.js assets/icon.svg vendor/uplot/uPlot.iife.min.js vendor/uplot/uPlot.min.css
+var files embed.FS
+
+// asset is a file as it is served.
+type asset struct {
+	body      []byte
+	kind, tag string
+}
+
+// assets are all of them, by the name that the page knows.
+var assets = map[string]asset{
+	"app.css":   load("assets/app.css", "text/css; charset=utf-8"),
+	"app.js":    load("assets/app.js", "text/javascript; charset=utf-8"),
+	"icon.svg":  load("assets/icon.svg", "image/svg+xml"),
+	"uplot.js":  load("vendor/uplot/uPlot.iife.min.js", "text/javascript; charset=utf-8"),
+	"uplot.css": load("vendor/uplot/uPlot.min.css", "text/css; charset=utf-8"),
+}
+
+func load(name, kind string) asset {
+	body, err := files.ReadFile(name)
+	if err != nil {
+		panic("console: " + err.Error()) // embedded, or it would not compile
+	}
+	sum := sha256.Sum256(body)
+	return asset{body, kind, `"` + hex.EncodeToString(sum[:8]) + `"`}
+}

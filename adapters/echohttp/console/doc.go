@@ -1,0 +1,26 @@
+// Package console is the operators' console: a page that shows the service live and drives it through the
+// operators' API. It is mounted by the operators' door.
+//
+// # Decisions
+//
+// The page acts through the operators' own API, which the door answers a second time below /console/api for those
+// who are signed in here. So an action has one implementation, one set of checks and one set of answers, and what
+// the page does can be copied as curl.
+//
+// Signing in: the token comes in the fragment of a link, which no log sees, or by hand, and goes by a form to a cookie
+// that no script reads (HttpOnly) and no other site sends (SameSite=Strict). The cookie has no Path: a browser
+// then sends it below /console alone, also behind a proxy that puts a prefix in front. It holds the token itself, so a session is what the
+// token is: as long, and with its scopes, asked each time. The API itself takes no cookie. What changes something needs a header that holds
+// a code derived from the token: another site can neither set nor know it. The form of the sign-in carries a
+// random code that its own cookie repeats, so that nobody is signed in by another site. Link spells an address that signs in; with a
+// fresh token in it, bootstrap's App.ConsoleLink(30*time.Minute) is what a start may print, once. What it signs in ends with that token.
+//
+// One look a second for the instance, whoever watches, and none while nobody does. A picture is marshalled
+// once. A stream waits for the next picture and takes the newest, so a slow reader leaves some out and keeps
+// nobody waiting; nothing is queued.
+//
+// Assets are embedded, and no build makes them: one style sheet, one module, and uPlot as its authors ship it. Nothing is
+// asked of any other host; the policy of the page forbids it, and that text becomes markup.
+//
+// The page works without script as a table that loads itself again.
+package console
