@@ -57,17 +57,17 @@ func NewChangeStock(changes port.Changes, ledger port.Ledger, outbox port.Outbox
 // token-refused, invalid-request (more than may be on sale); busy and rebuilding say that nothing
 // was changed, outcome-unknown that something may have been: the same token asked again tells the truth.
 func (s *ChangeStock) Change(ctx context.Context, change domain.StockChange, audit port.Audit) (ChangeReceipt, error) {
-	known, gateErr, err := s.look(ctx, change.Key())
+	known, err := s.look(ctx, change.Key())
 	if err != nil {
 		return ChangeReceipt{}, err
 	}
 	switch {
-	case known != nil:
-		return replayOf(change, *known)
+	case known.view != nil:
+		return s.replay(ctx, change, known)
 	case change.Adds(): // a gate that is away learns it later
 		return s.add(ctx, change, audit)
-	case gateErr != nil:
-		return ChangeReceipt{}, s.unreadable(ctx, change.Key().Product(), gateErr)
+	case known.gateErr != nil:
+		return ChangeReceipt{}, s.unreadable(ctx, change.Key().Product(), known.gateErr)
 	}
 	return s.withdraw(ctx, change, audit)
 }
@@ -80,28 +80,42 @@ func replayOf(change domain.StockChange, known ChangeView) (ChangeReceipt, error
 	return ChangeReceipt{Change: known, Replayed: true}, nil
 }
 
-// look gives what is known under a key: the row, or the flow of a withdrawal on its way; nil where there is neither.
-// gateErr is set where the gate may know more than it says.
-func (s *ChangeStock) look(ctx context.Context, key domain.Key) (known *ChangeView, gateErr, err error) {
-	if known, err = s.row(ctx, key); err != nil || known != nil {
-		return known, nil, err
+// replay sends a withdrawal on its way again before it answers, for the same reason as a purchase: see toSend.
+func (s *ChangeStock) replay(ctx context.Context, change domain.StockChange, known knownChange) (ChangeReceipt, error) {
+	receipt, err := replayOf(change, *known.view)
+	if err == nil && !known.open.IsZero() {
+		err = s.send(ctx, known.open)
+	}
+	return receipt, err
+}
+
+// knownChange is what is known under a key; without a view there is nothing.
+type knownChange struct {
+	view    *ChangeView
+	open    domain.Flow // of a withdrawal on its way, which has no row
+	gateErr error       // the gate may know more than it says
+}
+
+// look gives the row, or the flow of a withdrawal on its way.
+func (s *ChangeStock) look(ctx context.Context, key domain.Key) (known knownChange, err error) {
+	if known.view, err = s.row(ctx, key); err != nil || known.view != nil {
+		return known, err
 	}
 	replies, err := s.gate.Check(ctx, []domain.Key{key})
 	if err != nil {
-		return nil, domain.NewError(domain.CodeBusy, "the stock cannot be reached; nothing was changed", err), nil
+		return knownChange{gateErr: domain.NewError(domain.CodeBusy, "the stock cannot be reached; nothing was changed", err)}, nil
 	}
 	flow := replies[0].Flow
 	switch {
 	case flow.State().Open():
 		pending := pendingChange(flow)
-		return &pending, nil, nil
+		return knownChange{view: &pending, open: flow}, nil
 	case !flow.IsZero(): // its row came between the two reads
-		known, err = s.row(ctx, key)
-		return known, nil, err
+		known.view, err = s.row(ctx, key)
 	case !replies[0].Readable:
-		return nil, errRebuilding, nil
+		known.gateErr = errRebuilding
 	}
-	return nil, nil, nil
+	return known, err
 }
 
 func (s *ChangeStock) row(ctx context.Context, key domain.Key) (*ChangeView, error) {
@@ -176,21 +190,29 @@ func (s *ChangeStock) withdraw(ctx context.Context, change domain.StockChange, a
 		return ChangeReceipt{}, err
 	}
 	if !mine { // the same token at the same time
-		known, _, err := s.look(ctx, key)
-		if err != nil || known == nil {
+		known, err := s.look(ctx, key)
+		if err != nil || known.view == nil {
 			return ChangeReceipt{}, errTaken
 		}
-		return replayOf(change, *known)
+		return s.replay(ctx, change, known)
 	}
+	if err := s.send(ctx, flow); err != nil {
+		return ChangeReceipt{}, err
+	}
+	s.log.Info("units are being withdrawn", "event", "stock_withdrawn", "product", key.Product(), "units", change.Quantity(), "actor", audit.Actor)
+	return ChangeReceipt{Change: pendingChange(flow)}, nil
+}
+
+// send stores a withdrawal's message; until then nobody is told that it is on its way.
+func (s *ChangeStock) send(ctx context.Context, flow domain.Flow) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.SendTimeout)
 	defer cancel()
 	batch := domain.Batch{ID: s.ids.Unique(), Kind: domain.BatchWithdraw, Items: []domain.Deduction{domain.DeductionOf(flow)}}
 	if result, err := s.sender.Send(ctx, batch); result != port.SendCommitted {
-		s.log.Warn("a withdrawal's message has an unknown outcome; the relay finishes it", "event", "send_unknown", "product", key.Product(), "error", err)
-		return ChangeReceipt{}, errTaken
+		s.log.Warn("a withdrawal's message has an unknown outcome; the relay finishes it", "event", "send_unknown", "product", flow.Key().Product(), "error", err)
+		return errTaken
 	}
-	s.log.Info("units are being withdrawn", "event", "stock_withdrawn", "product", key.Product(), "units", change.Quantity(), "actor", audit.Actor)
-	return ChangeReceipt{Change: pendingChange(flow)}, nil
+	return nil
 }
 
 // writeDown puts the withdrawal on record as it is asked, with what the ledger has and what it would have then.
@@ -247,14 +269,14 @@ func (s *ChangeStock) Show(ctx context.Context, product, token string) (ChangeVi
 	if err != nil {
 		return ChangeView{}, err
 	}
-	known, gateErr, err := s.look(ctx, key)
+	known, err := s.look(ctx, key)
 	switch {
 	case err != nil:
 		return ChangeView{}, err
-	case known != nil:
-		return *known, nil
-	case gateErr != nil:
-		if err := s.unreadable(ctx, product, gateErr); !errors.Is(err, domain.ErrProductNotFound) {
+	case known.view != nil:
+		return *known.view, nil
+	case known.gateErr != nil:
+		if err := s.unreadable(ctx, product, known.gateErr); !errors.Is(err, domain.ErrProductNotFound) {
 			return ChangeView{}, err
 		}
 	}

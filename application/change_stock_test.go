@@ -181,6 +181,7 @@ func TestAKnownTokenIsAnsweredAsItStands(t *testing.T) {
 			p.rows(c.row)
 			if c.row.IsZero() {
 				p.flows(c.flow)
+				p.sender.EXPECT().Send(gomock.Any(), gomock.Any()).Return(port.SendCommitted, nil).MaxTimes(1)
 			}
 			r, err := p.ask(t, c.delta)
 			if c.code != "" {
@@ -192,6 +193,18 @@ func TestAKnownTokenIsAnsweredAsItStands(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestARepeatOfAWithdrawalOnItsWayIsPromisedOnlyWhenItsMessageIsCommitted(t *testing.T) {
+	t.Parallel()
+	p := changeWith(t)
+	p.rows(domain.Order{})
+	flow := changeFlow(domain.FlowDeducted, 5, "a")
+	p.flows(flow)
+	p.sender.EXPECT().Send(gomock.Any(), domain.Batch{ID: "b-1", Kind: domain.BatchWithdraw, Items: []domain.Deduction{domain.DeductionOf(flow)}}).
+		Return(port.SendUnknown, nil)
+	_, err := p.ask(t, -5)
+	wantCode(t, err, domain.CodeOutcomeUnknown)
 }
 
 func TestAChangeWhoseRowCameBetweenTheTwoLooks(t *testing.T) {
@@ -305,7 +318,7 @@ func TestOnceTheUnitsAreTakenThereIsNoRefusal(t *testing.T) {
 	}
 }
 
-func TestTwoCallsOfOneTokenAtOnceSendOneMessage(t *testing.T) {
+func TestTwoCallsOfOneTokenAtOnceTakeTheUnitsOnce(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		row    domain.Order
@@ -327,6 +340,7 @@ func TestTwoCallsOfOneTokenAtOnceSendOneMessage(t *testing.T) {
 			p.rows(c.row)
 			if c.row.IsZero() {
 				p.flows(other)
+				p.sender.EXPECT().Send(gomock.Any(), gomock.Any()).Return(port.SendCommitted, nil)
 			}
 			r, err := p.ask(t, -5)
 			if c.code != "" {

@@ -142,18 +142,27 @@ func (d *DeductStock) deduct(batch []*purchase) {
 	d.commands.Add(int64(len(batch)))
 	// All that is decided is answered before anything that is accepted may have to wait for the senders.
 	for i := range batch {
-		if replies[i].Outcome != port.DeductAccepted {
+		if !toSend(replies[i]) {
 			d.answerReply(batch, i, replies[i])
 		}
 	}
 	for i, p := range batch {
 		if p != nil {
 			p.flow, p.remaining = domain.DeductionOf(replies[i].Flow), replies[i].Remaining
+			p.replayed = replies[i].Outcome == port.DeductRepeat
 			p.bytes = d.sender.BytesOf(p.flow)
 			batch[i] = nil
 			d.lane.accept(p)
 		}
 	}
+}
+
+// toSend says whether a message has to be stored before the caller may be told anything definite: for what was
+// accepted now, and for a repeat of what has no row yet. Whether the first message of that one is stored is not
+// known: it may be under way at this moment, and would be gone with an instance and a gate that die together. Sent
+// again it is met by its row.
+func toSend(r port.DeductReply) bool {
+	return r.Outcome == port.DeductAccepted || r.Outcome == port.DeductRepeat && r.Flow.State() == domain.FlowDeducted
 }
 
 // admit keeps those whose caller is still there and whose product may be sold now. It compacts
@@ -203,6 +212,7 @@ func (d *DeductStock) shed(batch []*purchase) []*purchase {
 			answerAt(rest, i, answer{err: errCrowded})
 			continue
 		}
+		// One without a row is told unknown: there is no point in sending it again now.
 		known := port.DeductReply{Outcome: port.DeductRepeat, Flow: flow}
 		if flow.Quantity() != p.item.Command.Quantity() {
 			known.Outcome = port.DeductConflict
@@ -212,7 +222,7 @@ func (d *DeductStock) shed(batch []*purchase) []*purchase {
 	return batch[:kept]
 }
 
-// answerReply answers whatever is not accepted.
+// answerReply answers whatever is not sent.
 func (d *DeductStock) answerReply(batch []*purchase, i int, r port.DeductReply) {
 	p := batch[i]
 	product := p.item.Command.Key().Product()
@@ -244,8 +254,11 @@ func receiptOf(c domain.DeductCommand, r port.DeductReply) (Receipt, error) {
 		return Receipt{}, errRebuilding
 	case port.DeductRepeat:
 		status := statusOfFlow(r.Flow.State())
-		if status == OrderRejected || status == "" {
+		switch status {
+		case OrderRejected, "":
 			return Receipt{}, domain.ErrTokenRefused
+		case OrderPending: // nothing is sent now, see toSend
+			return Receipt{}, errUnknown
 		}
 		order := OrderView{Key: c.Key(), Quantity: r.Flow.Quantity(), Status: status, CreatedAt: r.Flow.At()}
 		return Receipt{Order: order, Replayed: true, Remaining: r.Remaining}, nil
@@ -281,7 +294,7 @@ func statusOfFlow(s domain.FlowState) string {
 	}
 }
 
-// send is the second stage: one message for all that was accepted meanwhile. Whatever happens to
+// send is the second stage: one message for all that was accepted meanwhile, or asked again without a row yet. Whatever happens to
 // it, the flows are in the open set, and the relay finishes them.
 func (d *DeductStock) send(batch []*purchase) {
 	defer d.answerPanic(batch, "send stage", errUnknown)
@@ -311,7 +324,7 @@ func (d *DeductStock) send(batch []*purchase) {
 			continue
 		}
 		order := OrderView{Key: p.flow.Key, Quantity: p.flow.Quantity, Status: OrderPending, CreatedAt: p.flow.At}
-		answerAt(batch, i, answer{receipt: Receipt{Order: order, Remaining: p.remaining}})
+		answerAt(batch, i, answer{receipt: Receipt{Order: order, Replayed: p.replayed, Remaining: p.remaining}})
 	}
 }
 

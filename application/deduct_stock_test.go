@@ -145,11 +145,34 @@ func TestDeductAnswersARepeatWithTheOrderAsItIs(t *testing.T) {
 	k := keyIn("p", "t")
 	for state, status := range map[domain.FlowState]string{domain.FlowDeducted: "pending", domain.FlowSettled: "confirmed", domain.FlowReleased: "cancelled"} {
 		p := laneWith(t, nil)
+		p.sends(port.SendCommitted, nil)
 		p.answers(port.DeductReply{Outcome: port.DeductRepeat, Flow: flowIn(k, state, 7), Remaining: 2})
 		r, err := p.deduct.Deduct(t.Context(), commandFor(k))
 		if err != nil || !r.Replayed || r.Order.Status != status || r.Order.Key != k || r.Remaining != 2 || r.Order.CreatedAt.IsZero() {
 			t.Errorf("%s: receipt %+v, error %v", state, r, err)
 		}
+	}
+}
+
+// The second click of a buyer whose first is still on its way to the broker: a gate and an instance that
+// are lost together at that moment take the purchase with them.
+func TestARepeatOfAnOpenPurchaseIsPromisedOnlyWhenItsMessageIsCommitted(t *testing.T) {
+	t.Parallel()
+	k := keyIn("p", "t")
+	p := laneWith(t, nil)
+	p.answers(port.DeductReply{Outcome: port.DeductRepeat, Flow: flowIn(k, domain.FlowDeducted, 7)})
+	first := p.sender.EXPECT().Send(gomock.Any(), gomock.Any()).Return(port.SendUnknown, errors.New("flush timeout"))
+	p.sender.EXPECT().Send(gomock.Any(), gomock.Any()).After(first).DoAndReturn(func(_ context.Context, b domain.Batch) (port.SendResult, error) {
+		if len(b.Items) != 1 || b.Items[0] != itemOf(k) {
+			t.Errorf("sent %+v", b)
+		}
+		return port.SendCommitted, nil
+	})
+	_, err := p.deduct.Deduct(t.Context(), commandFor(k))
+	wantCode(t, err, domain.CodeOutcomeUnknown)
+	r, err := p.deduct.Deduct(t.Context(), commandFor(k))
+	if err != nil || !r.Replayed || r.Order.Status != application.OrderPending {
+		t.Errorf("receipt %+v, error %v", r, err)
 	}
 }
 
@@ -620,15 +643,16 @@ func TestLaneUnderStressSellsExactlyWhatThereIs(t *testing.T) {
 	if gate.remaining != 0 || len(gate.flows) != units || len(sender.seen) != units {
 		t.Errorf("remaining %d, flows %d, sent %d, want 0, %d, %d", gate.remaining, len(gate.flows), len(sender.seen), units, units)
 	}
+	var sent int64
 	for k, n := range sender.seen {
-		if _, known := gate.flows[k]; !known || n != 1 {
-			t.Errorf("%s was sent %d times", k, n)
+		if sent += int64(n); gate.flows[k].IsZero() {
+			t.Errorf("%s was sent and never taken", k)
 		}
 	}
 	if p := promised.Load(); p > units || p+unknown.Load() < units {
 		t.Errorf("%d promised and %d unknown of %d units", p, unknown.Load(), units)
 	}
-	if s := d.Stats(); s.SentFlows != units || s.Waiting != 0 {
+	if s := d.Stats(); s.SentFlows != sent || s.Waiting != 0 {
 		t.Errorf("stats %+v", s)
 	}
 }

@@ -37,7 +37,10 @@
 // run, and with that every one of them paid for a whole call. A caller who leaves before the
 // deduct takes the purchase along, by one compare-and-swap that the lane would else have won; a
 // caller who leaves later is told that the outcome is unknown. Sends run on a context of their
-// own: a buyer who hangs up does not tear a message. Products that the gate has no record of are
+// own: a buyer who hangs up does not tear a message. A repeat of what has no row yet is sent again
+// before it is answered: answered from the gate alone, the second click of a buyer whose first was
+// still on its way was told 202, and a kill of the embedded profile, which loses gate and instance
+// together, took the purchase back. Products that the gate has no record of are
 // looked up beside the lane, so that a slow database holds up no purchase.
 //
 // The intake. While nothing can be sent on, or too much is on its way, the lane takes nobody new, so that

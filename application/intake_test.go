@@ -56,12 +56,15 @@ func TestACrowdedIntakeTakesNobodyNewAndAnswersWhoIsKnown(t *testing.T) {
 	p := laneWith(t, nil)
 	p.intake.NoteOpen(1 << 40)
 	settled := flowIn(keyIn("p", "known"), domain.FlowSettled, 7)
+	open := flowIn(keyIn("p", "open"), domain.FlowDeducted, 8)
 	p.gate.EXPECT().Check(gomock.Any(), gomock.Any()).DoAndReturn(func(_ context.Context, keys []domain.Key) ([]port.CheckReply, error) {
 		replies := make([]port.CheckReply, len(keys))
 		for i, key := range keys {
 			switch key.Token() {
 			case "known":
 				replies[i] = port.CheckReply{Flow: settled, Readable: true}
+			case "open":
+				replies[i] = port.CheckReply{Flow: open, Readable: true}
 			case "rewound":
 				replies[i] = port.CheckReply{Flow: settled}
 			case "new":
@@ -80,6 +83,9 @@ func TestACrowdedIntakeTakesNobodyNewAndAnswersWhoIsKnown(t *testing.T) {
 	}
 	if _, err := buy("known", settled.Quantity()+1); !errors.Is(err, &domain.Error{Code: domain.CodeTokenReused}) {
 		t.Errorf("known with another quantity: %v", err)
+	}
+	if _, err := buy("open", open.Quantity()); !errors.Is(err, &domain.Error{Code: domain.CodeOutcomeUnknown}) {
+		t.Errorf("one whose message may not be stored: %v", err)
 	}
 	for _, token := range []string{"new", "rewound", "away"} {
 		if _, err := buy(token, 1); !errors.Is(err, domain.ErrBusy) {

@@ -31,8 +31,9 @@ type purchase struct {
 	state atomic.Int32
 	done  chan answer // room for one, so that the lane never waits for a caller
 
-	// Of an accepted one, between the stages.
+	// Of one that is sent, between the stages.
 	flow      domain.Deduction
+	replayed  bool
 	bytes     int // that the flow takes in a message
 	remaining int64
 }

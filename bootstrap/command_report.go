@@ -67,7 +67,11 @@ func (p *program) verify(ctx context.Context, c Config, door *doorFlags, product
 		if journal != nil {
 			return v, withExit(ExitUsage, fmt.Errorf("--journal: stop the service first; a running one is asked without a journal"))
 		}
-		err = client.call(ctx, http.MethodGet, "/admin/v1/verification?productId="+url.QueryEscape(product), nil, &v)
+		path := "/admin/v1/verification"
+		if product != "" {
+			path += "?productId=" + url.QueryEscape(product)
+		}
+		err = client.call(ctx, http.MethodGet, path, nil, &v)
 		return v, err
 	}
 	err = p.withTools(ctx, c, func(app *App) error {
