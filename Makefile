@@ -12,7 +12,7 @@ MOCKS    := application/port/portmock
 # Tests that run the service as users do take this binary.
 export SECKILLTEST_BINARY := $(CURDIR)/bin/seckill
 
-.PHONY: help run build test test-unit fuzz test-stack stack-suites install \
+.PHONY: help run demo build test test-unit fuzz test-stack stack-suites install \
 	verify verify-mocks verify-format generate fmt lint bench bench-quick bench-micro fault fault-layers stack clean
 
 help: ## this list
@@ -20,6 +20,9 @@ help: ## this list
 
 run: build ## build and serve a demo product at once; needs nothing but Go
 	bin/seckill serve --profile embedded --demo
+
+demo: build ## a crowd on the sale that `make run` serves, or on one of its own; then the verdict
+	bin/seckill rehearse --buyers 5000 --rate 2000
 
 build: ## bin/seckill, a static binary that knows its version
 	CGO_ENABLED=0 go build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/seckill ./bootstrap/seckill

@@ -2,6 +2,7 @@ package bootstrap
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,39 +11,36 @@ import (
 
 	"github.com/spf13/cobra"
 	"go.uber.org/fx"
-
-	"seckill/application/port"
-	"seckill/domain"
 )
 
-const (
-	demoProduct = "demo-phone"
-	demoUnits   = 100
-	demoLimit   = 2
-	demoBuyer   = "alice"
-	demoTTL     = 24 * time.Hour
-)
+// serveOptions are the flags of serve that are no settings; all are for the embedded profile.
+type serveOptions struct {
+	demo  bool // put a demo product on sale
+	fresh bool // forget what was sold before
+}
 
 func (p *program) serveCommand() *cobra.Command {
-	var demo bool
+	var o serveOptions
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Sell, until a signal says stop",
-		Example: "  seckill serve                       # embedded: nothing to install, data in .seckill\n" +
+		Example: "  seckill serve --demo                # embedded: nothing to install, data in .seckill\n" +
+			"  seckill serve --demo --fresh        # the same from the beginning\n" +
 			"  seckill serve --profile stack --listen :8080   # with SECKILL_REDIS__ADDRS and so on",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := p.config()
 			if err != nil {
 				return err
 			}
-			if demo && !c.Embedded() {
-				return withExit(ExitUsage, fmt.Errorf("--demo is for the embedded profile only"))
+			if (o.demo || o.fresh) && !c.Embedded() {
+				return withExit(ExitUsage, errors.New("--demo and --fresh are for the embedded profile only"))
 			}
-			return p.serve(cmd.Context(), c, demo)
+			return p.serve(cmd.Context(), c, o)
 		},
 	}
 	p.settingFlag(cmd, "listen", "http.addr", "address of the buyers' door (port 0: any free one)")
 	p.settingFlag(cmd, "admin-listen", "admin.addr", "address of the operators' door (port 0: any free one)")
-	cmd.Flags().BoolVar(&demo, "demo", false, "put a demo product on sale (embedded profile)")
+	cmd.Flags().BoolVar(&o.demo, "demo", false, "put a demo product on sale (embedded profile)")
+	cmd.Flags().BoolVar(&o.fresh, "fresh", false, "forget what was sold before (embedded profile)")
 	return cmd
 }
 
@@ -50,9 +48,17 @@ func (p *program) serveCommand() *cobra.Command {
 // tens of megabytes), so this is paid in memory that a server has, for about a tenth of the work of a sale.
 const collectAt = 400
 
-func (p *program) serve(ctx context.Context, c Config, demo bool) error {
+func (p *program) serve(ctx context.Context, c Config, o serveOptions) error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(collectAt)
+	}
+	if err := portsFree(ctx, c); err != nil {
+		return err
+	}
+	if o.fresh {
+		if err := startOver(c.Data); err != nil {
+			return err
+		}
 	}
 	app, err := NewApp(c, newLogger(c.Log, p.stderr), fx.Supply(Version(p.version)))
 	if err != nil {
@@ -62,58 +68,28 @@ func (p *program) serve(ctx context.Context, c Config, demo bool) error {
 	if err := app.Start(ctx); err != nil {
 		return err
 	}
-	if err := p.announce(ctx, app, demo); err != nil {
+	if err := errors.Join(leaveRunFile(app), p.announce(ctx, app, o.demo)); err != nil {
 		return err
 	}
 	<-ctx.Done()
 	return app.Stop()
 }
 
-// announce says where the doors are, and leaves the run file for commands on this machine.
-func (p *program) announce(ctx context.Context, app *App, demo bool) error {
+// leaveRunFile lets commands on this machine find an embedded service, while it runs.
+func leaveRunFile(app *App) error {
 	c := app.config
-	if c.Embedded() {
-		token, err := app.Tokens.Issue("operator", operatorScopes, 30*24*time.Hour)
-		if err != nil {
-			return err
-		}
-		run := RunFile{PID: os.Getpid(), Buyers: app.BuyersURL(), Operators: app.OperatorsURL(), Token: token}
-		if err := writeRunFile(c.Data, run); err != nil {
-			return err
-		}
-		app.onClose(func() error { removeRunFile(c.Data); return nil })
-	}
-	data := ""
-	if c.Embedded() {
-		data = "   data " + c.Data
-	}
-	p.say("seckill %s   profile %s%s", p.version, c.Profile, data)
-	p.say("buyers %s", app.BuyersURL())
-	p.say("operators %s", app.OperatorsURL())
-	if !demo {
+	if !c.Embedded() {
 		return nil
 	}
-	return p.announceDemo(ctx, app)
-}
-
-func (p *program) announceDemo(ctx context.Context, app *App) error {
-	sale, err := domain.NewSale(demoProduct, demoUnits, time.Time{}, time.Time{}, demoLimit)
+	token, err := app.Tokens.Issue("operator", operatorScopes, 30*24*time.Hour)
 	if err != nil {
 		return err
 	}
-	if _, _, err := app.OpenSale.Open(ctx, sale, port.Audit{Actor: "system", Action: "open-sale", Reason: "demo"}); err != nil {
+	run := RunFile{PID: os.Getpid(), Buyers: app.BuyersURL(), Operators: app.OperatorsURL(), Token: token}
+	if err := writeRunFile(c.Data, run); err != nil {
 		return err
 	}
-	token, err := app.Tokens.Issue(demoBuyer, buyerScopes, demoTTL)
-	if err != nil {
-		return err
-	}
-	p.say("demo product %s: %d units, at most %d a buyer\n", demoProduct, demoUnits, demoLimit)
-	p.say("token of the demo buyer %s:\n  %s\n", demoBuyer, token)
-	p.say("buy one:\n  curl -i -X POST %s/api/v1/products/%s/orders -H 'Authorization: Bearer %s' "+
-		"-H 'Idempotency-Key: try-1' -H 'Content-Type: application/json' -d '{\"quantity\":1}'\n", app.BuyersURL(), demoProduct, token)
-	p.say("a crowd, in a second terminal:\n  ./bin/seckill rehearse --buyers 5000 --units 500\n")
-	p.say("stop with Ctrl-C; what was sold is kept in %s", app.config.Data)
+	app.onClose(func() error { removeRunFile(c.Data); return nil })
 	return nil
 }
 

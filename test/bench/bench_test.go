@@ -144,16 +144,12 @@ func TestSettingsAreRefused(t *testing.T) {
 func TestDoorsAreFoundInWhatAServerPrints(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
-		"buyers http://127.0.0.1:4711":                       "http://127.0.0.1:4711",
-		"  Operators http://127.0.0.1:8081/console (signed)": "http://127.0.0.1:8081",
-		"nothing to see":                                     "",
+		`{"event":"serving","buyers":"http://127.0.0.1:4711","operators":"http://127.0.0.1:8081"}`: "http://127.0.0.1:4711",
+		`  Buyers    http://127.0.0.1:8080/docs`:                                                   "",
+		`{"event":"started","buyers":"http://127.0.0.1:4711"}`:                                     "",
 	} {
-		got := ""
-		if m := doorLine.FindStringSubmatch(line); m != nil {
-			got = m[2]
-		}
-		if got != want {
-			t.Errorf("%q: %q", line, got)
+		if got, found := servingOf([]byte(line)); found != (want != "") || found && got.Buyers != want {
+			t.Errorf("%q: %+v", line, got)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func (b *bench) startEmbedded(ctx context.Context) (*process, error) {
 	}
 	cmd := exec.Command(b.s.binary, "serve", "--profile", "embedded", "--data", folder)
 	cmd.Env = append(append(os.Environ(), doorSettings...), keyVariable+"="+b.s.key)
-	p, err := start(ctx, cmd, filepath.Join(b.s.out, "embedded.log"), 2)
+	p, err := start(ctx, cmd, filepath.Join(b.s.out, "embedded.log"))
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(folder))
 	}

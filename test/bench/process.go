@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,8 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strings"
 	"syscall"
 	"time"
 
@@ -32,11 +31,22 @@ type process struct {
 	after             func() error  // what is to be removed when it is gone
 }
 
-var doorLine = regexp.MustCompile(`(?i)\b(buyers|operators)\s+(https?://[^\s"/]+)`)
+// serving is the event with which a server says where its doors are; a bare one has no operators.
+type serving struct {
+	Event     string `json:"event"`
+	Buyers    string `json:"buyers"`
+	Operators string `json:"operators,omitempty"`
+}
 
-// start runs a server and waits until it has said on its stderr where its doors are. The
-// rest of its stderr goes to a file.
-func start(ctx context.Context, cmd *exec.Cmd, log string, doors int) (*process, error) {
+// servingOf reads it from a line of a server's stderr.
+func servingOf(line []byte) (s serving, ok bool) {
+	err := json.Unmarshal(line, &s)
+	return s, err == nil && s.Event == "serving"
+}
+
+// start runs a server and waits until it has said on its stderr where its doors are. All of its
+// stderr goes to a file.
+func start(ctx context.Context, cmd *exec.Cmd, log string) (*process, error) {
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		return nil, err
@@ -49,16 +59,16 @@ func start(ctx context.Context, cmd *exec.Cmd, log string, doors int) (*process,
 		return nil, errors.Join(err, f.Close())
 	}
 	p := &process{cmd: cmd, copied: make(chan struct{})}
-	found := make(chan [2]string, doors)
+	found := make(chan serving, 1)
 	go func() {
 		defer close(p.copied)
 		defer f.Close()
 		lines := bufio.NewReader(io.TeeReader(stderr, f))
-		for n := 0; n < doors; {
-			line, err := lines.ReadString('\n')
-			if m := doorLine.FindStringSubmatch(line); m != nil {
-				found <- [2]string{strings.ToLower(m[1]), m[2]}
-				n++
+		for {
+			line, err := lines.ReadBytes('\n')
+			if doors, ok := servingOf(line); ok {
+				found <- doors
+				break
 			}
 			if err != nil {
 				return
@@ -68,21 +78,15 @@ func start(ctx context.Context, cmd *exec.Cmd, log string, doors int) (*process,
 	}()
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
-	for range doors {
-		select {
-		case door := <-found:
-			if door[0] == "buyers" {
-				p.buyers = door[1]
-			} else {
-				p.operators = door[1]
-			}
-		case <-p.copied:
-			return nil, errors.Join(fmt.Errorf("%s ended at its start, see %s", cmd.Path, log), p.stop())
-		case <-ctx.Done():
-			return nil, errors.Join(fmt.Errorf("%s has not said where its doors are, see %s", cmd.Path, log), p.stop())
-		}
+	select {
+	case doors := <-found:
+		p.buyers, p.operators = doors.Buyers, doors.Operators
+		return p, nil
+	case <-p.copied:
+		return nil, errors.Join(fmt.Errorf("%s ended at its start, see %s", cmd.Path, log), p.stop())
+	case <-ctx.Done():
+		return nil, errors.Join(fmt.Errorf("%s has not said where its doors are, see %s", cmd.Path, log), p.stop())
 	}
-	return p, nil
 }
 
 func (p *process) pid() int { return p.cmd.Process.Pid }
@@ -108,7 +112,7 @@ func startSelf(ctx context.Context, s settings, as string, env []string) (*proce
 	}
 	cmd := exec.Command(self, as)
 	cmd.Env = append(append(os.Environ(), env...), keyVariable+"="+s.key)
-	return start(ctx, cmd, filepath.Join(s.out, as+".log"), 1)
+	return start(ctx, cmd, filepath.Join(s.out, as+".log"))
 }
 
 // serveBare is the yardstick: the buyers' door with nothing behind it.
@@ -128,7 +132,9 @@ func serveDoor(ctx context.Context, door func(echohttp.Config) http.Handler) err
 	}
 	server := &http.Server{Handler: door(cfg), ReadHeaderTimeout: cfg.HeaderTimeout,
 		ReadTimeout: cfg.ReadTimeout, WriteTimeout: cfg.WriteTimeout, IdleTimeout: cfg.IdleTimeout}
-	fmt.Fprintf(os.Stderr, "buyers http://%s\n", listener.Addr())
+	if err := json.NewEncoder(os.Stderr).Encode(serving{Event: "serving", Buyers: "http://" + listener.Addr().String()}); err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	go func() {
 		<-ctx.Done()
 		_ = server.Close()

@@ -97,13 +97,13 @@ func (b *bench) prepareService(ctx context.Context, more ...string) (*service, f
 }
 
 // doorSettings let several services run at once, and say only what is wrong.
-var doorSettings = []string{"SECKILL_HTTP__ADDR=127.0.0.1:0", "SECKILL_ADMIN__ADDR=127.0.0.1:0", "SECKILL_LOG__LEVEL=warn"}
+var doorSettings = []string{"SECKILL_HTTP__ADDR=127.0.0.1:0", "SECKILL_ADMIN__ADDR=127.0.0.1:0", "SECKILL_LOG__LEVEL=warn", "SECKILL_LOG__FORMAT=json"}
 
 // run starts the process of a prepared service.
 func (b *bench) run(ctx context.Context, s *service, log string) error {
 	cmd := exec.Command(b.s.binary, "serve")
 	cmd.Env = s.env
-	p, err := start(ctx, cmd, filepath.Join(b.s.out, log+".log"), 2)
+	p, err := start(ctx, cmd, filepath.Join(b.s.out, log+".log"))
 	if err == nil {
 		s.process = p
 	}

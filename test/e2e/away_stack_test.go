@@ -34,7 +34,7 @@ func TestAServerAwayAtTheStartIsNamed(t *testing.T) {
 			if shop.ExitCode(err) != 3 || !strings.Contains(err.Error(), nowhere) {
 				t.Fatalf("exit code %d, want 3 and the address: %v", shop.ExitCode(err), err)
 			}
-			if strings.Contains(err.Error(), "buyers http") {
+			if strings.Contains(err.Error(), `"event":"serving"`) {
 				t.Errorf("a door was opened: %v", err)
 			}
 		})

@@ -181,7 +181,7 @@ func TestAServiceDoesNotStartOnARedisThatEvicts(t *testing.T) {
 	}
 	s := shop.New(t, shop.Stack, "SECKILL_REDIS__ADDRS="+own.Redis.Addr)
 	err = s.TryStart()
-	if shop.ExitCode(err) != 2 || !strings.Contains(err.Error(), "maxmemory-policy noeviction") || strings.Contains(err.Error(), "buyers http") {
+	if shop.ExitCode(err) != 2 || !strings.Contains(err.Error(), "maxmemory-policy noeviction") || strings.Contains(err.Error(), `"event":"serving"`) {
 		t.Fatalf("exit code %d: %v", shop.ExitCode(err), err)
 	}
 	if err := client.ConfigSet(context.Background(), "maxmemory-policy", "noeviction").Err(); err != nil {

@@ -333,7 +333,10 @@ type process struct {
 	doors chan [2]string
 }
 
-const textMax = 256 << 10
+const (
+	textMax = 256 << 10
+	serving = `"event":"serving"`
+)
 
 func launch(cmd *exec.Cmd, note func(line string)) (*process, error) {
 	p := &process{cmd: cmd, ended: make(chan struct{}), doors: make(chan [2]string, 1)}
@@ -354,7 +357,6 @@ func launch(cmd *exec.Cmd, note func(line string)) (*process, error) {
 
 func (p *process) read(lines *bufio.Scanner, note func(line string)) {
 	lines.Buffer(nil, 4<<20)
-	var buyers string
 	for lines.Scan() {
 		line := lines.Text()
 		note(line)
@@ -364,13 +366,20 @@ func (p *process) read(lines *bufio.Scanner, note func(line string)) {
 			p.lines = append(p.lines[:0], p.lines[over:]...)
 		}
 		p.mu.Unlock()
-		if url, ok := strings.CutPrefix(line, "buyers "); ok {
-			buyers = url
-		}
-		if url, ok := strings.CutPrefix(line, "operators "); ok {
-			p.doors <- [2]string{buyers, url}
+		if doors, ok := servingOf(line); ok {
+			p.doors <- doors
 		}
 	}
+}
+
+// servingOf reads where the doors are from the event with which a service says that both are open.
+func servingOf(line string) (doors [2]string, ok bool) {
+	if !strings.Contains(line, serving) {
+		return doors, false
+	}
+	var event struct{ Buyers, Operators string }
+	err := json.Unmarshal([]byte(line), &event)
+	return [2]string{event.Buyers, event.Operators}, err == nil
 }
 
 func (p *process) addresses(within time.Duration) (buyers, operators string, err error) {
