@@ -24,6 +24,8 @@ const startTimeout = 2 * time.Minute
 type Services struct {
 	fx.In
 	OpenSale  *application.OpenSale
+	Stock     *application.ShowStock
+	Trace     *application.TracePurchase
 	Verify    *application.VerifyBooks
 	Reconcile *application.ReconcileStock
 	Rebuild   *application.RebuildStock

@@ -17,6 +17,7 @@ func (p *program) migrateCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "migrate", Short: "Bring the database's schema, and the broker's topic, up or down",
 		Example: "  seckill migrate up\n  seckill migrate status"}
 	up := &cobra.Command{Use: "up", Short: "Apply every migration; make the topic where rocketmq.broker is set",
+		Example: "  seckill migrate up",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.withStore(cmd.Context(), func(ctx context.Context, c Config, s *gormmysql.Store) error {
 				if err := s.Migrate(ctx); err != nil {
@@ -30,12 +31,17 @@ func (p *program) migrateCommand() *cobra.Command {
 			})
 		}}
 	down := &cobra.Command{Use: "down", Short: "Take the newest migration back (its tables' data is lost)",
+		Example: "  seckill migrate down --yes",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := p.confirmed(cmd.Context(), "This takes the newest migration back, and the data of its tables is lost"); err != nil {
+				return err
+			}
 			return p.withStore(cmd.Context(), func(ctx context.Context, _ Config, s *gormmysql.Store) error {
 				return s.MigrateDown(ctx)
 			})
 		}}
 	status := &cobra.Command{Use: "status", Short: "List migrations and whether they are applied",
+		Example: "  seckill migrate status -o json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := p.checkOutput(); err != nil {
 				return err
@@ -52,6 +58,7 @@ func (p *program) migrateCommand() *cobra.Command {
 				})
 			})
 		}}
+	p.yesFlag(down)
 	p.outputFlag(status)
 	cmd.AddCommand(up, down, status)
 	return cmd

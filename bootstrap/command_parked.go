@@ -19,7 +19,8 @@ import (
 const parkedPage = 200
 
 func (p *program) parkedCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "parked", Short: "Messages that could not be applied: list them, replay them"}
+	cmd := &cobra.Command{Use: "parked", Short: "Messages that could not be applied: list them, replay them",
+		Example: "  seckill parked list\n  seckill parked replay --reason unknown-product --product demo-phone"}
 	cmd.AddCommand(p.parkedListCommand(), p.parkedReplayCommand())
 	return cmd
 }
@@ -129,8 +130,8 @@ func (p *program) parkedReplayCommand() *cobra.Command {
 		Use: "replay [ID…]", Short: "Try parked messages again, once what was wrong is put right",
 		Long: "Tries parked messages again from their copies in the database: those named, or all of a reason and a product.\n" +
 			"Nothing is applied twice, whoever else replays. Ends with 1 when some are still parked; why is told of each.",
-		Example: "  seckill parked replay 0190f3c2b7a27e0c8d5a5f0c2d1e3b4a\n" +
-			"  seckill parked replay --reason unknown-product --product demo-phone",
+		Example: "  seckill parked replay 0190f3c2b7a27e0c8d5a5f0c2d1e3b4a --yes\n" +
+			"  seckill parked replay --reason unknown-product --product demo-phone --yes",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := p.checkOutput(); err != nil {
@@ -144,6 +145,9 @@ func (p *program) parkedReplayCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := p.confirmed(cmd.Context(), "This applies parked messages again"); err != nil {
+				return err
+			}
 			results, err := p.replayParked(cmd.Context(), c, &door, wish)
 			if err != nil {
 				return err
@@ -153,6 +157,7 @@ func (p *program) parkedReplayCommand() *cobra.Command {
 	}
 	door.add(cmd)
 	p.outputFlag(cmd)
+	p.yesFlag(cmd)
 	cmd.Flags().StringVar(&wish.reason, "reason", "", "all that were parked for this reason")
 	cmd.Flags().StringVar(&wish.product, "product", "", "all of this product")
 	cmd.Flags().StringVar(&wish.why, "why", "", "goes to the audit row")

@@ -105,7 +105,7 @@ func readJournal(path string) ([]application.JournalEntry, error) {
 
 func (p *program) printVerification(v application.Verification) {
 	for _, i := range v.Invariants {
-		sayTo(p.stdout, "%s  %-14s %-8s %d checked, %d broken", i.Name, i.Title, i.Verdict, i.Checked, i.Broken)
+		sayTo(p.stdout, "%s  %-14s %s %d checked, %d broken", i.Name, i.Title, p.paint(i.Verdict, 8), i.Checked, i.Broken)
 		for _, f := range i.Findings {
 			sayTo(p.stdout, "     %s %s %s %s", f.Product, f.User, f.Token, f.Detail)
 		}
@@ -120,7 +120,7 @@ func (p *program) reconcileCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "reconcile", Short: "Compare gate and ledger flow by flow; repair with --apply",
 		Example: "  seckill reconcile                    # dry run: changes nothing\n" +
-			"  seckill reconcile --apply --plan ID  # does what that dry run listed",
+			"  seckill reconcile --apply --plan ID --yes  # does what that dry run listed",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := p.checkOutput(); err != nil {
 				return err
@@ -133,6 +133,9 @@ func (p *program) reconcileCommand() *cobra.Command {
 				Policy: application.ReconcilePolicy(policy), Actor: "command"}
 			if apply {
 				request.Mode = application.ReconcileApply
+				if err := p.confirmed(cmd.Context(), "This repairs what differs between gate and ledger"); err != nil {
+					return err
+				}
 			}
 			r, err := p.reconcile(cmd.Context(), c, &door, request)
 			if err != nil {
@@ -149,6 +152,7 @@ func (p *program) reconcileCommand() *cobra.Command {
 	}
 	door.add(cmd)
 	p.outputFlag(cmd)
+	p.yesFlag(cmd)
 	cmd.Flags().BoolVar(&apply, "apply", false, "repair what is found")
 	cmd.Flags().StringVar(&plan, "plan", "", "with --apply: only what this dry run listed")
 	cmd.Flags().StringVar(&product, "product", "", "one product; all where it is empty")

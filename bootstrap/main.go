@@ -15,11 +15,14 @@ import (
 
 // program is what every command shares: where it writes, and the settings that it was given.
 type program struct {
+	stdin          io.Reader
 	stdout, stderr io.Writer
 	version        string
 	configPath     string
 	flags          map[string]string // setting → value, for the flags that name one
 	output         string
+	noColor        bool
+	yes            bool // change things without a question
 }
 
 // Main runs the command that args name and gives the exit code. A first signal asks the
@@ -27,14 +30,14 @@ type program struct {
 func Main(args []string, stdout, stderr io.Writer, version string) int {
 	ctx, stop := interruptible(stderr)
 	defer stop()
-	p := &program{stdout: stdout, stderr: stderr, version: version, flags: map[string]string{}}
+	p := &program{stdin: os.Stdin, stdout: stdout, stderr: stderr, version: version, flags: map[string]string{}}
 	root := p.rootCommand()
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	code := exitCode(err)
-	if err != nil && !errors.Is(err, errViolation) {
+	if err != nil && !errors.Is(err, errViolation) && !errors.Is(err, errNotReady) {
 		_, _ = fmt.Fprintln(stderr, "seckill:", strings.ReplaceAll(err.Error(), "\n", "\n  "))
 	}
 	return code
@@ -70,9 +73,12 @@ func (p *program) rootCommand() *cobra.Command {
 	root.PersistentFlags().StringVar(&p.configPath, "config", "", "settings file (YAML)")
 	p.settingFlag(root, "profile", "profile", "embedded or stack")
 	p.settingFlag(root, "data", "data", "folder of the embedded profile")
+	root.PersistentFlags().BoolVar(&p.noColor, "no-color", false, "no colour (as NO_COLOR, TERM=dumb and no terminal)")
 	root.AddCommand(p.serveCommand(), p.migrateCommand(), p.reconcileCommand(), p.verifyCommand(), p.doctorCommand(), p.parkedCommand(),
-		p.rehearseCommand(), p.tokenCommand(), p.configCommand(), p.versionCommand())
+		p.productsCommand(), p.ordersCommand(), p.traceCommand(), p.rehearseCommand(), p.tokenCommand(), p.configCommand(),
+		p.healthcheckCommand(), p.versionCommand())
 	refuseStrayArguments(root)
+	p.addCompletion(root)
 	return root
 }
 
@@ -109,6 +115,11 @@ func (p *program) outputFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&p.output, "output", "o", outputText, "text, json or jsonl (one value a line)")
 }
 
+// yesFlag is for a command that changes something and asks before it does.
+func (p *program) yesFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&p.yes, "yes", false, "do not ask; needed where there is no terminal")
+}
+
 func (p *program) checkOutput() error {
 	switch p.output {
 	case outputText, outputJSON, outputLines:
@@ -139,7 +150,7 @@ func (p *program) flagSettings() map[string]any {
 }
 
 func (p *program) versionCommand() *cobra.Command {
-	return &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+	return &cobra.Command{Use: "version", Short: "Print the version", Example: "  seckill version", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintln(p.stdout, "seckill", p.version)
 			return err

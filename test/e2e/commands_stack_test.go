@@ -71,7 +71,8 @@ func TestTheReconcileCommandSaysWhetherItFoundADifference(t *testing.T) {
 	product := onSale(t, s, 10)
 	taken := take(t, s, product, 2)
 	expect(t, s, command{4, "open-flow-without-order 2", "reconcile"},
-		command{0, "sent-again", "reconcile --apply"}) // it may find them in the database already, and tell the gate, too
+		command{2, "--yes", "reconcile --apply"},
+		command{0, "sent-again", "reconcile --apply --yes"}) // it may find them in the database already, and tell the gate, too
 	waitOrders(s, taken)
 	wantOrders(t, s, product, 2)
 	s.Stop()

@@ -29,7 +29,7 @@ func TestAnUnknownProductsOrdersAreReplayedOnceItIsOnSale(t *testing.T) {
 	}
 	s.Publish(bodies...)
 	ids := waitParked(t, s, wanted)
-	matching := "parked replay --reason unknown-product --product " + product
+	matching := "parked replay --yes --reason unknown-product --product " + product
 	expect(t, s, command{0, "unknown-product", "parked list"}, command{1, "0 replayed, 5 left", matching})
 	s.OpenSale(product, total, 0)
 	a := s.Admin(http.MethodPost, "/admin/v1/parked/"+ids[0]+"/replay", map[string]string{"why": "on sale now"})
@@ -38,7 +38,7 @@ func TestAnUnknownProductsOrdersAreReplayedOnceItIsOnSale(t *testing.T) {
 	}
 	door := " --admin " + s.Operators() + " --token " + s.OperatorToken()
 	expect(t, s, command{0, "4 replayed, 0 left", matching + door}, command{0, "0 replayed, 0 left", matching},
-		command{0, "1 replayed, 0 left", "parked replay " + ids[0] + door}, command{1, "not-found", "parked replay " + harness.UniqueID(t)},
+		command{0, "1 replayed, 0 left", "parked replay --yes " + ids[0] + door}, command{1, "not-found", "parked replay --yes " + harness.UniqueID(t)},
 		command{0, "0 listed", "parked list" + door})
 	if v := s.HoldsEventually(product); v.Confirmed != total || v.Orders != wanted {
 		t.Errorf("%d confirmed of %d orders, want %d of %d", v.Confirmed, v.Orders, total, wanted)
