@@ -94,7 +94,7 @@ func (p *program) printExamination(x application.Examination, all bool) {
 		if c.Verdict == application.VerdictRight && !all {
 			continue
 		}
-		sayTo(p.stdout, "%s %s", p.paint(string(c.Verdict), 8), strings.Join(strings.Fields(c.Part+" "+c.Node+" "+c.Name), " "))
+		sayTo(p.stdout, "%s %s", p.paint(c.Verdict, 8), strings.Join(strings.Fields(c.Part+" "+c.Node+" "+c.Name), " "))
 		sayTo(p.stdout, "         found:  %s", c.Found)
 		sayTo(p.stdout, "         right:  %s", c.Right)
 		if c.Verdict != application.VerdictRight {
