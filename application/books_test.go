@@ -296,7 +296,7 @@ func (b *books) List(_ context.Context, after string, limit int) ([]domain.Stock
 }
 
 // SetPaused implements port.Catalog.
-func (b *books) SetPaused(_ context.Context, product string, paused bool, _ port.Audit) (domain.Stock, error) {
+func (b *books) SetPaused(_ context.Context, product string, paused bool, only string, _ port.Audit) (domain.Stock, error) {
 	if err := b.enter("SetPaused"); err != nil {
 		return domain.Stock{}, err
 	}
@@ -304,6 +304,9 @@ func (b *books) SetPaused(_ context.Context, product string, paused bool, _ port
 	s, ok := b.stocks[product]
 	if !ok {
 		return domain.Stock{}, domain.NewError(domain.CodeProductNotFound, product, nil)
+	}
+	if only != "" && only != b.stockLocked(product).Edition() {
+		return domain.Stock{}, domain.ErrEditionOutdated
 	}
 	if s.Terms.Paused != paused {
 		s.Terms.Paused = paused

@@ -4,6 +4,7 @@
 //	use case             driven by                          ports
 //	DeductStock          buyers' door                       Gate Sender Catalog Clock IDs, Leases Suspects
 //	ShowOrder            buyers' door                       Ledger Gate Catalog
+//	AwaitOrder           buyers' door                       ShowOrder
 //	CancelOrder          buyers' door                       Ledger Gate Outbox Catalog, Suspects
 //	ConfirmDeductions    broker, local transaction          Gate
 //	ResolveDeductions    broker, check-back                 Gate Ledger BarrierLog Clock, Suspects

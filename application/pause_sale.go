@@ -21,9 +21,10 @@ func NewPauseSale(catalog port.Catalog, gate port.GateAdmin, log *slog.Logger) *
 }
 
 // SetPaused writes the wish to the ledger and tells the gate. A gate that cannot be told now is told
-// by WatchGates within a second of its return. CodeProductNotFound, CodeUnavailable.
-func (p *PauseSale) SetPaused(ctx context.Context, product string, paused bool, audit port.Audit) (domain.Stock, error) {
-	stock, err := p.catalog.SetPaused(ctx, product, paused, audit)
+// by WatchGates within a second of its return. Unless only is empty, the product must be of that edition.
+// CodeProductNotFound, CodeEditionOutdated, CodeUnavailable.
+func (p *PauseSale) SetPaused(ctx context.Context, product string, paused bool, only string, audit port.Audit) (domain.Stock, error) {
+	stock, err := p.catalog.SetPaused(ctx, product, paused, only, audit)
 	if err != nil {
 		return domain.Stock{}, err
 	}

@@ -101,6 +101,18 @@ func (s *ShowStock) Show(ctx context.Context, product string) (StockView, error)
 	return view, nil
 }
 
+// Edition gives domain.Stock's of a product. CodeProductNotFound, CodeUnavailable.
+func (s *ShowStock) Edition(ctx context.Context, product string) (string, error) {
+	stocks, err := s.eyes.Catalog.Stocks(ctx, []string{product})
+	switch {
+	case err != nil:
+		return "", err
+	case stocks[0].IsZero():
+		return "", domain.NewError(domain.CodeProductNotFound, product, nil)
+	}
+	return stocks[0].Edition(), nil
+}
+
 // showWhatIsThere reads each side by itself.
 func (s *ShowStock) showWhatIsThere(ctx context.Context, view *StockView) error {
 	if stocks, err := s.eyes.Catalog.Stocks(ctx, []string{view.Product}); err == nil {
@@ -143,6 +155,7 @@ func (s *ShowStock) List(ctx context.Context, after string, limit int) ([]StockV
 
 func (v *StockView) addLedger(stock domain.Stock) {
 	terms, sold := stock.Terms(), stock.Sold()
+	v.Edition = stock.Edition()
 	v.State, v.Reason, v.Paused, v.Epoch, v.Total = stock.State().String(), stock.Reason(), terms.Paused, stock.Epoch(), stock.Total()
 	v.LimitPerBuyer, v.Confirmed = terms.LimitPerBuyer, &sold
 	v.LastClosedSeconds = stock.LastClosed().Seconds()

@@ -13,6 +13,19 @@ import (
 	"seckill/domain"
 )
 
+func TestTheEditionOfAProductIsNotMovedByBuyers(t *testing.T) {
+	t.Parallel()
+	stock := stockIn("p", domain.SaleOpen)
+	sold, err := stock.Deduct(1)
+	if err != nil || sold.Edition() != stock.Edition() {
+		t.Errorf("%s, after a purchase %s", stock.Edition(), sold.Edition())
+	}
+	added, err := stock.Add(1)
+	if err != nil || added.Edition() == stock.Edition() || stockIn("p", domain.SaleSuspended).Edition() == stock.Edition() {
+		t.Errorf("%s, after an addition %s", stock.Edition(), added.Edition())
+	}
+}
+
 func TestPublicStockSaysWhatABuyerCanDo(t *testing.T) {
 	t.Parallel()
 	for want, make := range map[string]func(*testing.T, *shop){

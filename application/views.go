@@ -60,6 +60,7 @@ type PublicStock struct {
 
 // StockView shows both sides of a product to an operator; nil marks what could not be read.
 type StockView struct {
+	Edition       string      `json:"-"` // domain.Stock's; empty where the ledger could not be read
 	Product       string      `json:"productId"`
 	State         string      `json:"state"` // open, suspended, damaged
 	Paused        bool        `json:"paused"`

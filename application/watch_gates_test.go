@@ -226,7 +226,7 @@ func TestPauseSale(t *testing.T) {
 		s.open(t, "p", 10)
 		pause := application.NewPauseSale(s.books, s.gate, quietLog)
 		for _, paused := range []bool{true, true, false} {
-			stock, err := pause.SetPaused(t.Context(), "p", paused, port.Audit{Actor: "op"})
+			stock, err := pause.SetPaused(t.Context(), "p", paused, "", port.Audit{Actor: "op"})
 			if err != nil || stock.Terms().Paused != paused {
 				t.Fatal(stock.Terms(), err)
 			}
@@ -238,7 +238,7 @@ func TestPauseSale(t *testing.T) {
 				t.Errorf("paused %v: the gate says %v", paused, got)
 			}
 		}
-		_, err := pause.SetPaused(t.Context(), "nobody", true, port.Audit{})
+		_, err := pause.SetPaused(t.Context(), "nobody", true, "", port.Audit{})
 		wantCode(t, err, domain.CodeProductNotFound)
 	})
 	t.Run("a gate that is away", func(t *testing.T) {
@@ -247,7 +247,7 @@ func TestPauseSale(t *testing.T) {
 		s.sell("p", 10, domain.SaleOpen)
 		gate := portmock.NewMockGateAdmin(gomock.NewController(t))
 		gate.EXPECT().SetTerms(gomock.Any(), "p", gomock.Any()).Return(false, domain.ErrUnavailable)
-		stock, err := application.NewPauseSale(s.books, gate, quietLog).SetPaused(context.Background(), "p", true, port.Audit{})
+		stock, err := application.NewPauseSale(s.books, gate, quietLog).SetPaused(context.Background(), "p", true, "", port.Audit{})
 		if err != nil || !stock.Terms().Paused {
 			t.Error("the wish is lost", err)
 		}

@@ -46,6 +46,8 @@ type Config struct {
 type HTTPConfig struct {
 	Addr        string `koanf:"addr" doc:"host:port of the buyers' door; empty: 127.0.0.1:8080 in the embedded profile, :8080 else; port 0 takes a free one"`
 	InFlightMax int    `koanf:"in_flight_max" doc:"requests at work at once; more are answered busy"`
+	BuyerRate   int    `koanf:"buyer_rate" doc:"requests a second of one buyer, for each instance; more are answered 429; 0: as many as come"`
+	BuyerBurst  int    `koanf:"buyer_burst" doc:"requests that a buyer who was quiet may make at once; at least http.buyer_rate"`
 }
 
 // AdminConfig is the operators' door.
@@ -277,6 +279,11 @@ func (c Config) validateBounds(fault func(key, format string, args ...any)) {
 		"deduct.away_max": c.Deduct.AwayMax} {
 		if v <= 0 {
 			fault(key, "%v is not a positive time", v)
+		}
+	}
+	for key, v := range map[string]int{"http.buyer_rate": c.HTTP.BuyerRate, "http.buyer_burst": c.HTTP.BuyerBurst} {
+		if v < 0 {
+			fault(key, "%d is below 0", v)
 		}
 	}
 	if c.Stop.Delay < 0 || c.Stop.Delay >= c.Stop.Grace/2 && c.Stop.Delay > 0 {

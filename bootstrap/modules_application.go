@@ -24,7 +24,7 @@ func applicationModule() fx.Option {
 	return fx.Module("application",
 		fx.Provide(
 			deductConfig, intakeConfig, relayConfig, reconcileConfig, rebuildConfig, leaseConfig,
-			application.DefaultSettleConfig, application.DefaultVerifyConfig, application.DefaultReplayConfig, application.DefaultWatchConfig, changeStockConfig,
+			application.DefaultSettleConfig, application.DefaultVerifyConfig, application.DefaultReplayConfig, application.DefaultWatchConfig, application.DefaultAwaitConfig, changeStockConfig,
 			func() application.Encode { return wire.Encode },
 			func() application.Decode { return wire.Decode },
 		),
@@ -36,7 +36,7 @@ func applicationModule() fx.Option {
 			application.NewConfirmDeductions, application.NewResolveDeductions,
 			newRebuild, application.NewRebuildByHand, application.NewIntake,
 			application.NewDeductStock, application.NewRelayOpenFlows, application.NewReplayParked, application.NewWatchGates,
-			application.NewOpenSale, application.NewPauseSale, application.NewChangeStock, application.NewShowOrder, application.NewCancelOrder, application.NewShowStock,
+			application.NewOpenSale, application.NewPauseSale, application.NewChangeStock, application.NewShowOrder, application.NewAwaitOrder, application.NewCancelOrder, application.NewShowStock,
 			newShowPipeline, newShowOverview, newTracePurchase, application.NewListParked, application.NewReconcileStock, application.NewVerifyBooks,
 			newStockEyes, newReadiness, application.NewExamine, examineConfig,
 		))
@@ -149,6 +149,7 @@ type doorsParams struct {
 	Log       *slog.Logger
 	Deduct    *application.DeductStock
 	Order     *application.ShowOrder
+	Await     *application.AwaitOrder
 	Cancel    *application.CancelOrder
 	Stock     *application.ShowStock
 	Open      *application.OpenSale
@@ -173,9 +174,10 @@ type Version string
 func newDoors(p doorsParams) *doors {
 	buyers, operators := echohttp.DefaultConfig(), echohttp.DefaultConfig()
 	buyers.Addr, buyers.Tokens, buyers.MaxInFlight = p.Config.HTTP.Addr, p.Tokens, p.Config.HTTP.InFlightMax
+	buyers.BuyerRate, buyers.BuyerBurst = p.Config.HTTP.BuyerRate, p.Config.HTTP.BuyerBurst
 	operators.Addr, operators.Tokens = p.Config.Admin.Addr, p.Tokens
 	d := &doors{
-		buyers: echohttp.NewBuyersDoor(buyers, echohttp.BuyersDeps{Deduct: p.Deduct, Orders: p.Order, Cancel: p.Cancel,
+		buyers: echohttp.NewBuyersDoor(buyers, echohttp.BuyersDeps{Deduct: p.Deduct, Orders: p.Order, Await: p.Await, Cancel: p.Cancel,
 			Stock: p.Stock, Readiness: p.Readiness}, p.Log),
 		operators: echohttp.NewOperatorsDoor(operators, echohttp.OperatorsDeps{Open: p.Open, Pause: p.Pause, Changes: p.Changes, Stock: p.Stock,
 			Reconcile: p.Reconcile, Trace: p.Trace, Pipeline: p.Pipeline, Verify: p.Verify, Doctor: p.Examine, Parked: p.Parked, Replay: p.Replay, Rebuild: p.Rebuild, Readiness: p.Readiness}, p.Log),

@@ -20,6 +20,7 @@ const (
 	CodeSaleClosed      Code = "sale-closed"
 	CodeProductExists   Code = "product-exists"
 	CodePlanOutdated    Code = "plan-outdated"
+	CodeEditionOutdated Code = "precondition-failed"
 	CodeOutcomeUnknown  Code = "outcome-unknown"
 	CodeBusy            Code = "busy"
 	CodeRebuilding      Code = "rebuilding"
@@ -51,6 +52,7 @@ var (
 	ErrSaleClosed      = &Error{Code: CodeSaleClosed}
 	ErrProductExists   = &Error{Code: CodeProductExists}
 	ErrPlanOutdated    = &Error{Code: CodePlanOutdated}
+	ErrEditionOutdated = &Error{Code: CodeEditionOutdated}
 	ErrOutcomeUnknown  = &Error{Code: CodeOutcomeUnknown}
 	ErrBusy            = &Error{Code: CodeBusy}
 	ErrRebuilding      = &Error{Code: CodeRebuilding}

@@ -161,6 +161,12 @@ func (s Stock) LastClosed() time.Duration { return s.f.LastClosed }
 // Terms are the operator's.
 func (s Stock) Terms() Terms { return s.f.Terms }
 
+// Edition names the product as operators have made it: terms, total, state and epoch. What buyers do does not change
+// it, so that an operator's edit during a sale can depend on it.
+func (s Stock) Edition() string {
+	return fmt.Sprintf("%d.%d.%s.%d", s.f.Terms.Revision, s.f.Total, s.f.State, s.f.Epoch)
+}
+
 // IsZero reports whether there is no such product.
 func (s Stock) IsZero() bool { return s.f.Product == "" }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"seckill/application"
 	"seckill/domain"
@@ -15,6 +16,9 @@ type (
 	}
 	orderShower interface {
 		Show(context.Context, domain.Key) (application.OrderView, error)
+	}
+	orderAwaiter interface {
+		Await(context.Context, domain.Key, time.Duration) (application.OrderView, error)
 	}
 	orderCanceller interface {
 		Cancel(context.Context, domain.Key) (application.OrderView, error)
@@ -31,6 +35,7 @@ type (
 type BuyersDeps struct {
 	Deduct    deductor
 	Orders    orderShower
+	Await     orderAwaiter
 	Cancel    orderCanceller
 	Stock     publicStockShower
 	Readiness readinessChecker
@@ -44,7 +49,7 @@ type buyersDoor struct {
 // NewBuyersDoor is the door for buyers.
 func NewBuyersDoor(cfg Config, deps BuyersDeps, log *slog.Logger) *Door {
 	d := buyersDoor{newDoor("buyers", cfg, log), deps}
-	d.hideAway = true
+	d.hideAway, d.grants = true, newAllowance(cfg.BuyerRate, cfg.BuyerBurst)
 	d.add(append([]route{
 		{http.MethodPost, "/api/v1/products/:productId/orders", "order:create", d.createOrder, false},
 		{http.MethodGet, "/api/v1/products/:productId/orders/:token", "order:read", d.showOrder, false},

@@ -29,6 +29,9 @@ func (d operatorsDoor) changeStock(ctx context.Context, c echo.Context, who Iden
 	if err != nil {
 		return err
 	}
+	if _, err := d.matched(ctx, c, change.Key().Product()); err != nil {
+		return err
+	}
 	receipt, err := d.deps.Changes.Change(ctx, change, port.Audit{Actor: who.Subject, Reason: reason})
 	if err != nil {
 		return err

@@ -24,6 +24,17 @@
 // numbers written as such) and by hand-written checks in the domain, not by the OpenAPI
 // document; tests hold the document against routes, codes and real answers.
 //
+// The ETag of a product is its edition: what operators have made of it, and not what buyers do to it meanwhile. A tag that
+// moved with every purchase would make If-Match useless just while a sale runs. It is for edits, not for caches: answers
+// are not stored. A pause and its like are held against the edition under the row's lock; a stock change or a
+// rebuild when it begins, since neither overwrites another's wish. Other records have none: nobody edits them.
+//
+// A buyer who waits for an order (?wait=) is served by looking again, ever more seldom, not by a signal: the instance that
+// applies the order is often another one. There is no stream of an order: it has one change, which the wait tells.
+//
+// A buyer's requests are limited only where it is set, for each instance, by a bounded table of buckets. A limit that
+// all instances share would cost a call as dear as the deduction, and the limit that matters, units per buyer, is the gate's.
+//
 // Ids in a path are unescaped exactly once: Echo hands over the escaped form when the
 // request's path was escaped in an unusual way, and the plain one otherwise.
 //

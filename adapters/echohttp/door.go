@@ -29,6 +29,9 @@ type Config struct {
 	IdleTimeout    time.Duration // a kept connection without a request
 	RequestTimeout time.Duration // a handler's context; below WriteTimeout, so that it can answer
 	LongTimeout    time.Duration // instead of both for reconciling and verifying
+
+	BuyerRate  int // requests a second of one buyer; 0: as many as come
+	BuyerBurst int // requests of one buyer at once
 }
 
 // DefaultConfig has every default; Addr and Tokens are left to the caller.
@@ -56,6 +59,7 @@ type Door struct {
 	server   *http.Server
 	routes   []route
 	hideAway bool // buyers are not told which part is away
+	grants   *allowance
 	ids      requestIDs
 	inFlight atomic.Int64
 	draining atomic.Bool

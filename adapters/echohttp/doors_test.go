@@ -33,7 +33,10 @@ type fakes struct {
 	cancel    func(domain.Key) (application.OrderView, error)
 	public    func(string) (application.PublicStock, error)
 	open      func(domain.Sale, port.Audit) (domain.Stock, bool, error)
+	await     func(context.Context, domain.Key, time.Duration) (application.OrderView, error)
 	pause     func(string, bool, port.Audit) (domain.Stock, error)
+	only      string // edition that the last pause depended on
+	edition   func(string) (string, error)
 	change    func(domain.StockChange, port.Audit) (application.ChangeReceipt, error)
 	changes   func(product, before string, limit int) ([]application.ChangeView, error)
 	stock     func(string) (application.StockView, error)
@@ -62,6 +65,10 @@ func (f fakeOrders) Show(_ context.Context, k domain.Key) (application.OrderView
 	return f.order(k)
 }
 
+func (f fakeOrders) Await(ctx context.Context, k domain.Key, wait time.Duration) (application.OrderView, error) {
+	return f.await(ctx, k, wait)
+}
+
 func (f fakeOrders) Cancel(_ context.Context, k domain.Key) (application.OrderView, error) {
 	return f.cancel(k)
 }
@@ -74,6 +81,8 @@ func (f fakeStock) Public(_ context.Context, p string) (application.PublicStock,
 func (f fakeStock) Show(_ context.Context, p string) (application.StockView, error) {
 	return f.stock(p)
 }
+
+func (f fakeStock) Edition(_ context.Context, p string) (string, error) { return f.edition(p) }
 
 type fakeChanges struct{ *fakes }
 
@@ -109,7 +118,8 @@ func (fakePipeline) Show(context.Context) application.PipelineView {
 func (f *fakes) Open(_ context.Context, s domain.Sale, a port.Audit) (domain.Stock, bool, error) {
 	return f.open(s, a)
 }
-func (f *fakes) SetPaused(_ context.Context, p string, paused bool, a port.Audit) (domain.Stock, error) {
+func (f *fakes) SetPaused(_ context.Context, p string, paused bool, only string, a port.Audit) (domain.Stock, error) {
+	f.only = only
 	return f.pause(p, paused, a)
 }
 func (f *fakes) Reconcile(_ context.Context, r application.ReconcileRequest) (application.ReconcileReport, error) {
@@ -160,6 +170,10 @@ func newFakes() *fakes {
 		order: func(k domain.Key) (application.OrderView, error) {
 			return application.OrderView{Key: k, Quantity: 1, Status: application.OrderConfirmed, CreatedAt: someTime}, nil
 		},
+		await: func(_ context.Context, k domain.Key, _ time.Duration) (application.OrderView, error) {
+			return application.OrderView{Key: k, Quantity: 1, Status: application.OrderConfirmed, CreatedAt: someTime}, nil
+		},
+		edition: func(string) (string, error) { return "1.10.open.1", nil },
 		cancel: func(k domain.Key) (application.OrderView, error) {
 			return application.OrderView{Key: k, Quantity: 1, Status: application.OrderCancelled, CreatedAt: someTime}, nil
 		},
@@ -179,7 +193,7 @@ func newFakes() *fakes {
 		},
 		changes: func(string, string, int) ([]application.ChangeView, error) { return nil, nil },
 		stock: func(p string) (application.StockView, error) {
-			return application.StockView{Product: p, State: "open", Total: 10, OpensAt: new(someTime), Gate: &application.GateSide{Remaining: 7, Epoch: 1, Server: "s"}}, nil
+			return application.StockView{Edition: "1.10.open.1", Product: p, State: "open", Total: 10, OpensAt: new(someTime), Gate: &application.GateSide{Remaining: 7, Epoch: 1, Server: "s"}}, nil
 		},
 		stocks: func(string, int) ([]application.StockView, error) { return []application.StockView{}, nil },
 		trace: func(k domain.Key) (application.TraceView, error) {
@@ -256,7 +270,7 @@ func newFixture(t testing.TB, change ...func(*Config)) *fixture {
 	}
 	f := &fixture{fakes: newFakes(), tokens: tokens, log: new(lockedBuffer)}
 	log := slog.New(slog.NewJSONHandler(f.log, nil))
-	f.buyers = NewBuyersDoor(cfg, BuyersDeps{f, fakeOrders{f.fakes}, fakeOrders{f.fakes}, fakeStock{f.fakes}, f}, log)
+	f.buyers = NewBuyersDoor(cfg, BuyersDeps{f, fakeOrders{f.fakes}, fakeOrders{f.fakes}, fakeOrders{f.fakes}, fakeStock{f.fakes}, f}, log)
 	f.operators = NewOperatorsDoor(cfg, OperatorsDeps{f, f, fakeChanges{f.fakes}, fakeStock{f.fakes}, f, f, fakePipeline{}, f, f, f, f, f, f}, log)
 	return f
 }

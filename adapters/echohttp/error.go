@@ -22,7 +22,7 @@ const (
 	codeMethodNotAllowed domain.Code = "method-not-allowed"
 	codeBodyTooLarge     domain.Code = "body-too-large"
 	codeJSONOnly         domain.Code = "json-only"
-	codeTooManyRequests  domain.Code = "too-many-requests" // reserved: nothing limits rates yet
+	codeTooManyRequests  domain.Code = "too-many-requests"
 )
 
 // answer is how a code is told. retryable: the same request may do better later, and with the
@@ -51,6 +51,7 @@ var answers = map[domain.Code]answer{
 	domain.CodeTokenRefused:    {http.StatusConflict, "The token is refused for good", false},
 	domain.CodeProductExists:   {http.StatusConflict, "The product is on sale with other terms", false},
 	domain.CodePlanOutdated:    {http.StatusConflict, "The plan no longer fits, make a new dry run", false},
+	domain.CodeEditionOutdated: {http.StatusPreconditionFailed, "The record has changed since it was read", false},
 	codeBodyTooLarge:           {http.StatusRequestEntityTooLarge, "The body is too large", false},
 	codeJSONOnly:               {http.StatusUnsupportedMediaType, "The body must be application/json", false},
 	domain.CodeTokenReused:     {http.StatusUnprocessableEntity, "The token was used for something else", false},

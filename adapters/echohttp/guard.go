@@ -66,6 +66,9 @@ func (d *Door) guardBy(r route, authorize authority) echo.HandlerFunc {
 		if err != nil {
 			return err
 		}
+		if err := d.grants.admit(c.Response().Header(), who.Subject); err != nil {
+			return err
+		}
 		if c.Request().ContentLength > bodyMax {
 			return tooLarge()
 		}
@@ -83,12 +86,17 @@ func (d *Door) timeLimit(c echo.Context, r route) time.Duration {
 	if !r.long {
 		return d.cfg.RequestTimeout
 	}
+	holdOpen(c, d.cfg.LongTimeout)
+	return d.cfg.LongTimeout
+}
+
+// holdOpen moves the connection's deadlines for a handler that may take so long.
+func holdOpen(c echo.Context, atWork time.Duration) {
 	const toAnswer = 5 * time.Second
-	until := time.Now().Add(d.cfg.LongTimeout + toAnswer)
+	until := time.Now().Add(atWork + toAnswer)
 	conn := http.NewResponseController(c.Response())
 	_ = conn.SetReadDeadline(until) // not supported without a connection, as in a test: then there is none to move
 	_ = conn.SetWriteDeadline(until)
-	return d.cfg.LongTimeout
 }
 
 // authorize goes by the bearer token.

@@ -15,7 +15,7 @@ type (
 		Open(context.Context, domain.Sale, port.Audit) (domain.Stock, bool, error)
 	}
 	salePauser interface {
-		SetPaused(context.Context, string, bool, port.Audit) (domain.Stock, error)
+		SetPaused(ctx context.Context, product string, paused bool, only string, audit port.Audit) (domain.Stock, error)
 	}
 	stockChanger interface {
 		Change(context.Context, domain.StockChange, port.Audit) (application.ChangeReceipt, error)
@@ -24,6 +24,7 @@ type (
 	}
 	stockShower interface {
 		Show(context.Context, string) (application.StockView, error)
+		Edition(ctx context.Context, product string) (string, error)
 		List(ctx context.Context, after string, limit int) ([]application.StockView, error)
 	}
 	reconciler interface {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"regexp"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -126,11 +128,42 @@ func (d buyersDoor) showOrder(ctx context.Context, c echo.Context, who Identity)
 	if err != nil {
 		return err
 	}
-	order, err := d.deps.Orders.Show(ctx, key)
+	wait, err := readWait(c)
+	if err != nil {
+		return err
+	}
+	order, err := d.lookUp(ctx, c, key, wait)
 	if err != nil {
 		return err
 	}
 	return d.writeOrder(c, http.StatusOK, orderOf(order))
+}
+
+var waitForm = regexp.MustCompile(`^([0-9]{1,4}ms|[12]?[0-9]s|30s)$`)
+
+// readWait reads ?wait=, a time with its unit.
+func readWait(c echo.Context) (time.Duration, error) {
+	values, there := c.QueryParams()["wait"]
+	if !there {
+		return 0, nil
+	}
+	if len(values) != 1 || !waitForm.MatchString(values[0]) {
+		return 0, badInput("query", "wait", "must be a time of at most 30s with its unit, as 10s or 500ms")
+	}
+	return time.ParseDuration(values[0])
+}
+
+// lookUp gives the order as it is, or as it is once it is decided or the wait is over. Waiting ends with the door.
+func (d buyersDoor) lookUp(ctx context.Context, c echo.Context, key domain.Key, wait time.Duration) (application.OrderView, error) {
+	if wait == 0 {
+		return d.deps.Orders.Show(ctx, key)
+	}
+	atWork := wait + d.cfg.RequestTimeout
+	holdOpen(c, atWork)
+	ctx, cancel := context.WithTimeout(c.Request().Context(), atWork)
+	defer cancel()
+	defer context.AfterFunc(d.stopping, cancel)()
+	return d.deps.Await.Await(ctx, key, wait)
 }
 
 func (d buyersDoor) cancelOrder(ctx context.Context, c echo.Context, who Identity) error {

@@ -31,6 +31,7 @@ var advices = map[domain.Code]advice{
 	domain.CodeTokenRefused:    {"This token was refused for good: its purchase can never succeed.", "Buy under a new token."},
 	domain.CodeProductExists:   {"The product is on sale with another total, window or limit. Nothing was changed.", "Change its stock by a signed delta; see the stock changes of the product."},
 	domain.CodePlanOutdated:    {"The state has moved on since the dry run that the plan was made by. Nothing was repaired.", "Make a new dry run and apply that one."},
+	domain.CodeEditionOutdated: {"If-Match names an edition of the product that is no longer the newest: somebody has changed it since. Nothing was changed.", "Read the product again and decide anew; its header ETag is what If-Match takes."},
 	codeBodyTooLarge:           {"The body is larger than any request of this service.", "Send at most 4,096 bytes."},
 	codeJSONOnly:               {"The body is not declared as JSON, or is compressed.", "Send Content-Type: application/json and no Content-Encoding."},
 	domain.CodeTokenReused:     {"The token stands for something else already: another quantity, or another stock change. Nothing was changed.", "Use a new token for a new wish. The old one still shows what it stands for."},

@@ -71,21 +71,29 @@ func (d operatorsDoor) openSale(ctx context.Context, c echo.Context, who Identit
 		OpensAt       *time.Time `json:"opensAt"`
 		ClosesAt      *time.Time `json:"closesAt"`
 		LimitPerBuyer *int64     `json:"limitPerBuyer"`
+		Reason        string     `json:"reason"`
 	}
 	if err := readJSON(c, &body, false); err != nil {
 		return err
 	}
-	if body.Total == nil {
+	switch {
+	case body.Total == nil:
 		return badInput("body", "/total", "must be there")
+	case len(body.Reason) > reasonMax:
+		return badInput("body", "/reason", "must have at most 200 bytes")
 	}
 	sale, err := domain.NewSale(product, *body.Total, orZero(body.OpensAt), orZero(body.ClosesAt), orZero(body.LimitPerBuyer))
 	if err != nil {
 		return err
 	}
-	stock, created, err := d.deps.Open.Open(ctx, sale, port.Audit{Actor: who.Subject, Action: "open-sale"})
+	if _, err := d.matched(ctx, c, product); err != nil {
+		return err
+	}
+	stock, created, err := d.deps.Open.Open(ctx, sale, port.Audit{Actor: who.Subject, Action: "open-sale", Reason: body.Reason})
 	if err != nil {
 		return err
 	}
+	tagEdition(c, stock.Edition())
 	if !created {
 		return d.writeJSON(c, http.StatusOK, saleOf(stock))
 	}
@@ -109,6 +117,7 @@ func (d operatorsDoor) showStock(ctx context.Context, c echo.Context, _ Identity
 	if err != nil {
 		return err
 	}
+	tagEdition(c, view.Edition)
 	return d.writeView(c, http.StatusOK, view)
 }
 
@@ -153,6 +162,9 @@ func (d operatorsDoor) rebuild(ctx context.Context, c echo.Context, who Identity
 	default:
 		return badInput("body", "/lost", "must be report, restore or drop")
 	}
+	if _, err := d.matched(ctx, c, product); err != nil {
+		return err
+	}
 	answer, err := d.deps.Rebuild.Rebuild(ctx, product, body.Lost,
 		port.Audit{Actor: who.Subject, Action: "rebuild-product", Reason: body.Reason})
 	if err != nil {
@@ -182,9 +194,14 @@ func (d operatorsDoor) setPaused(ctx context.Context, c echo.Context, paused boo
 		return badInput("body", "/reason", "must have at most 200 bytes")
 	}
 	audit.Reason = body.Reason
-	stock, err := d.deps.Pause.SetPaused(ctx, product, paused, audit)
+	only, err := d.matched(ctx, c, product)
 	if err != nil {
 		return err
 	}
+	stock, err := d.deps.Pause.SetPaused(ctx, product, paused, only, audit)
+	if err != nil {
+		return err
+	}
+	tagEdition(c, stock.Edition())
 	return d.writeJSON(c, http.StatusOK, saleOf(stock))
 }

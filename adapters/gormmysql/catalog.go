@@ -1,6 +1,7 @@
 package gormmysql
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -100,7 +101,7 @@ func (s *Store) List(ctx context.Context, after string, limit int) ([]domain.Sto
 }
 
 // SetPaused is port.Catalog's. Where the wish is the same already it leaves no audit row either.
-func (s *Store) SetPaused(ctx context.Context, product string, paused bool, audit port.Audit) (domain.Stock, error) {
+func (s *Store) SetPaused(ctx context.Context, product string, paused bool, only string, audit port.Audit) (domain.Stock, error) {
 	var row stockRow
 	err := s.inTx(ctx, func(tx *gorm.DB) error {
 		var err error
@@ -109,6 +110,9 @@ func (s *Store) SetPaused(ctx context.Context, product string, paused bool, audi
 		}
 		if row.Product == "" {
 			return domain.NewError(domain.CodeProductNotFound, "there is no product "+product, nil)
+		}
+		if stock, err := row.stock(); err != nil || only != "" && only != stock.Edition() {
+			return cmp.Or(err, error(domain.NewError(domain.CodeEditionOutdated, "the product has been changed since", nil)))
 		}
 		if row.Paused == paused {
 			return nil

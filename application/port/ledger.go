@@ -101,8 +101,9 @@ type Catalog interface {
 	List(ctx context.Context, after string, limit int) ([]domain.Stock, error)
 
 	// SetPaused changes the operator's wish and raises the terms' revision if it differs, with
-	// its audit row in the same transaction. CodeProductNotFound.
-	SetPaused(ctx context.Context, product string, paused bool, audit Audit) (domain.Stock, error)
+	// its audit row in the same transaction. Unless only is empty, the product must be of that edition.
+	// CodeProductNotFound, CodeEditionOutdated.
+	SetPaused(ctx context.Context, product string, paused bool, only string, audit Audit) (domain.Stock, error)
 }
 
 // RowCursor walks a product's orders in order of (stock version, id). The zero value is the start.

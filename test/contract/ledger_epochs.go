@@ -69,16 +69,21 @@ func catalogList(c *ledgerCase) {
 func catalogPause(c *ledgerCase) {
 	c.open("p", 10)
 	before := c.stock("p")
-	paused, err := c.SetPaused(c.ctx(), "p", true, operator)
+	paused, err := c.SetPaused(c.ctx(), "p", true, before.Edition(), operator)
 	c.ok(err, "pause")
 	wantEqual(c, paused.Terms().Paused, true, "paused")
 	wantEqual(c, paused.Terms().Revision, before.Terms().Revision+1, "revision")
 	wantEqual(c, paused.Version(), before.Version(), "version")
 	wantEqual(c, c.stock("p"), paused, "the stock as read")
-	again, err := c.SetPaused(c.ctx(), "p", true, operator)
+	again, err := c.SetPaused(c.ctx(), "p", true, "", operator)
 	c.ok(err, "pause again")
 	wantEqual(c, again, paused, "the stock after a repeat")
-	_, err = c.SetPaused(c.ctx(), "nowhere", true, operator)
+	for _, wish := range []bool{true, false} {
+		_, err = c.SetPaused(c.ctx(), "p", wish, before.Edition(), operator)
+		wantEqual(c, errors.Is(err, domain.ErrEditionOutdated), true, "edition outdated")
+	}
+	wantEqual(c, c.stock("p"), paused, "the stock after edits of an old edition")
+	_, err = c.SetPaused(c.ctx(), "nowhere", true, "", operator)
 	wantEqual(c, errors.Is(err, domain.ErrProductNotFound), true, "product not found")
 }
 

@@ -141,9 +141,9 @@ func (d desk) List(ctx context.Context, after string, limit int) ([]domain.Stock
 }
 
 // SetPaused implements port.Catalog.
-func (d desk) SetPaused(ctx context.Context, product string, paused bool, audit port.Audit) (domain.Stock, error) {
+func (d desk) SetPaused(ctx context.Context, product string, paused bool, only string, audit port.Audit) (domain.Stock, error) {
 	return ask(ctx, d, "set-paused", true, fmt.Sprint(product, paused), func(ctx context.Context) (domain.Stock, error) {
-		return d.w.ledger.SetPaused(ctx, product, paused, audit)
+		return d.w.ledger.SetPaused(ctx, product, paused, only, audit)
 	})
 }
 

@@ -121,7 +121,7 @@ func (w *world) planPause(at time.Duration) {
 	product := w.products[w.dice.IntN(len(w.products))]
 	set := func(paused bool) func() {
 		return func() {
-			if _, err := w.ledger.SetPaused(context.Background(), product, paused, operator); err != nil {
+			if _, err := w.ledger.SetPaused(context.Background(), product, paused, "", operator); err != nil {
 				panic(err)
 			}
 		}

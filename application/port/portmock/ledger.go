@@ -204,18 +204,18 @@ func (mr *MockCatalogMockRecorder) List(ctx, after, limit interface{}) *gomock.C
 }
 
 // SetPaused mocks base method.
-func (m *MockCatalog) SetPaused(ctx context.Context, product string, paused bool, audit port.Audit) (domain.Stock, error) {
+func (m *MockCatalog) SetPaused(ctx context.Context, product string, paused bool, only string, audit port.Audit) (domain.Stock, error) {
 	m.ctrl.T.Helper()
-	ret := m.ctrl.Call(m, "SetPaused", ctx, product, paused, audit)
+	ret := m.ctrl.Call(m, "SetPaused", ctx, product, paused, only, audit)
 	ret0, _ := ret[0].(domain.Stock)
 	ret1, _ := ret[1].(error)
 	return ret0, ret1
 }
 
 // SetPaused indicates an expected call of SetPaused.
-func (mr *MockCatalogMockRecorder) SetPaused(ctx, product, paused, audit interface{}) *gomock.Call {
+func (mr *MockCatalogMockRecorder) SetPaused(ctx, product, paused, only, audit interface{}) *gomock.Call {
 	mr.mock.ctrl.T.Helper()
-	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "SetPaused", reflect.TypeOf((*MockCatalog)(nil).SetPaused), ctx, product, paused, audit)
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "SetPaused", reflect.TypeOf((*MockCatalog)(nil).SetPaused), ctx, product, paused, only, audit)
 }
 
 // Stocks mocks base method.

@@ -67,9 +67,11 @@ func (l *Ledger) all(ctx context.Context, chosen func(*stockRow) bool) ([]domain
 }
 
 // SetPaused implements port.Catalog.
-func (l *Ledger) SetPaused(ctx context.Context, product string, paused bool, _ port.Audit) (stock domain.Stock, err error) {
+func (l *Ledger) SetPaused(ctx context.Context, product string, paused bool, only string, _ port.Audit) (stock domain.Stock, err error) {
+	outdated := false
 	err = l.change(ctx, product, func(s *stockRow) {
-		if s.f.Terms.Paused != paused {
+		outdated = only != "" && only != s.stock().Edition()
+		if !outdated && s.f.Terms.Paused != paused {
 			s.f.Terms.Paused = paused
 			s.f.Terms.Revision++
 		}
@@ -77,6 +79,9 @@ func (l *Ledger) SetPaused(ctx context.Context, product string, paused bool, _ p
 	})
 	if err == nil && stock.IsZero() {
 		err = domain.NewError(domain.CodeProductNotFound, "there is no product "+product, nil)
+	}
+	if err == nil && outdated {
+		return domain.Stock{}, domain.ErrEditionOutdated
 	}
 	return stock, err
 }
