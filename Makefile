@@ -12,7 +12,7 @@ MOCKS    := application/port/portmock
 # Tests that run the service as users do take this binary.
 export SECKILLTEST_BINARY := $(CURDIR)/bin/seckill
 
-.PHONY: help run demo build test test-unit fuzz test-stack stack-suites install \
+.PHONY: help run demo build test test-unit fuzz test-stack stack-suites e2e install \
 	verify verify-mocks verify-format generate fmt lint bench bench-quick bench-micro fault fault-layers stack clean
 
 help: ## this list
@@ -51,6 +51,9 @@ define go-test
 	@set -e; packages=$$($(PACKAGES) $(1) plain); \
 	if [ -n "$$packages" ]; then echo go test $(2) $$packages; go test $(2) $$packages; fi
 endef
+
+e2e: install build bin/stack ## whole stories with the built service, and the console in a browser (pictures: test/console/out)
+	bin/stack exec -- go test -tags stack -p 1 -count=1 -timeout 30m ./test/e2e ./test/console
 
 # A fuzzer's find is kept under testdata/fuzz beside it, and is a test of its package from then on.
 FUZZTIME ?= 10s

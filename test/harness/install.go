@@ -59,6 +59,9 @@ func programs(parts Parts) []program {
 	if parts.Disk && os.Geteuid() == 0 { // nobody else may mount
 		list = append(list, program{"xfs_io", "xfsprogs"}, program{"mkfs.ext4", "e2fsprogs"}, program{"mount", "mount"})
 	}
+	if parts.Browser {
+		list = append(list, program{"chromium", "chromium fonts-dejavu-core"})
+	}
 	return list
 }
 

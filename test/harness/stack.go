@@ -34,6 +34,8 @@ type Parts struct {
 	ClusterReplicas bool // the cluster has one for each master, and promotes it within a few seconds
 	Disk            bool // what NewDisk needs; nothing is started
 
+	Browser bool // Chromium; nothing is started
+
 	// BrokerIP is where clients are told to find the broker, on its port: a proxy that a test runs between
 	// them. Empty: the broker itself.
 	BrokerIP string
@@ -44,7 +46,7 @@ type Parts struct {
 }
 
 // All is every part that is shared by a test run.
-var All = Parts{Redis: true, Cluster: true, MySQL: true, RocketMQ: true, Disk: true, Clocks: true}
+var All = Parts{Redis: true, Cluster: true, MySQL: true, RocketMQ: true, Disk: true, Clocks: true, Browser: true}
 
 // Stack is a set of running servers. The handles of parts that were not asked
 // for are nil.

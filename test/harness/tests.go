@@ -46,6 +46,15 @@ func Binary(t testing.TB) string {
 	return need(t, EnvBinary)
 }
 
+// Browser is the path of Chromium.
+func Browser(t testing.TB) string {
+	t.Helper()
+	if err := missing(Parts{Browser: true}); err != nil {
+		t.Fatal(err)
+	}
+	return find("chromium")
+}
+
 // UniqueID is an id that no other test uses: a letter and 20 hexadecimal digits,
 // so it serves as product, user, token, topic, group or database name.
 func UniqueID(t testing.TB) string {

@@ -17,7 +17,8 @@ const known = (n) => n !== null && n !== undefined;
 const num = (n) => (known(n) ? whole.format(n) : '?');
 const rate = (n) => (known(n) ? (n > 0 && n < 10 ? tenth : whole).format(n) : '?');
 const when = (t) => (t ? day.format(new Date(t)) : '–');
-const units = (n) => `${num(n)} ${n === 1 ? 'unit' : 'units'}`;
+const many = (n, one) => `${num(n)} ${n === 1 ? one : `${one}s`}`;
+const units = (n) => many(n, 'unit');
 
 function span(seconds) {
   if (!known(seconds)) return '?';
@@ -477,8 +478,8 @@ function chartOf(id, lines) {
       { ...axis, space: 90, values: (u, ticks) => ticks.map((t) => clock.format(new Date(t * 1000)).slice(0, 5)) },
       { ...axis, size: 52, values: (u, ticks) => ticks.map((t) => (Number.isInteger(t) ? whole.format(t) : '')) },
     ],
-    series: [{ value: (u, t) => (known(t) ? clock.format(new Date(t * 1000)) : '–') }, ...lines.map(([label, name, dash]) => ({
-      label, stroke: color(name), width: 1.75, dash, points: { show: false }, value: (u, v) => rate(v),
+    series: [{ value: (u, t) => (known(t) ? clock.format(new Date(t * 1000)) : 'now') }, ...lines.map(([label, name, dash]) => ({
+      label, stroke: color(name), width: 1.75, dash, points: { show: false }, value: (u, v, line, at) => rate(at === null ? u.data[line][u.data[0].length - 1] : v), // without a pointer: the newest
     }))],
   }, null, $(id));
 }
@@ -783,8 +784,8 @@ function examine() {
   return busy($('examine'), place, async () => {
     place.replaceChildren(el('p', { class: 'words' }, 'Asking Redis, broker and database…'));
     const x = await call({ path: 'doctor' });
-    const row = (c) => el('tr', {}, el('td', {}, tag(...verdictTags[c.verdict])), el('td', {}, [c.part, c.node].filter(Boolean).join(' ')),
-      el('td', { class: 'wrap' }, el('b', {}, c.name), ` is ${c.found}`, c.verdict === 'right' ? null : el('div', { class: 'words' }, `Right is ${c.right}. ${c.why} ${c.change}`)));
+    const row = (c) => el('tr', {}, el('td', {}, tag(...verdictTags[c.verdict])), el('td', {}, c.part, c.node ? el('div', { class: 'words id' }, c.node) : null),
+      el('td', { class: 'wrap' }, el('b', {}, c.name), ` is ${c.found}`, c.verdict === 'right' ? null : [`Right is ${c.right}.`, c.why, c.change].filter(Boolean).map((line) => el('div', { class: 'words' }, line))));
     const odd = x.checks.filter((c) => c.verdict !== 'right');
     const fine = x.checks.filter((c) => c.verdict === 'right');
     const heads = ['Verdict', 'Part', 'Finding'];
@@ -842,7 +843,7 @@ function countsOf(report) {
 
 function showPlan(report) {
   const place = $('plan');
-  const looked = `${num(report.products)} products, ${num(report.flowsChecked)} open flows and ${num(report.ordersChecked)} orders were compared`;
+  const looked = `${many(report.products, 'product')}, ${many(report.flowsChecked, 'open flow')} and ${many(report.ordersChecked, 'order')} were compared`;
   if (!report.anomalies.length) {
     place.replaceChildren(note('good', `Nothing found: ${looked}.`));
     return;
@@ -864,7 +865,7 @@ function askApply(plan) {
   const todo = plan.anomalies.filter((a) => a.action !== 'none');
   ask({
     title: 'Apply the plan',
-    effect: `Does what this dry run lists and nothing else: ${num(todo.length)} repairs (${countsOf(plan)}), ${units(todo.reduce((n, a) => n + Math.abs(a.units), 0))} in all. If something listed has changed since, nothing is done.`,
+    effect: `Does what this dry run lists and nothing else: ${many(todo.length, 'repair')} (${countsOf(plan)}), ${units(todo.reduce((n, a) => n + Math.abs(a.units), 0))} in all. If something listed has changed since, nothing is done.`,
     action: 'Apply', danger: true,
     request: () => ({ method: 'POST', path: 'reconciliations', body: { mode: 'apply', planId: plan.id } }),
     done: (report) => {
