@@ -21,6 +21,7 @@
 //	ChangeStock          operators' door                    Changes Ledger Outbox Catalog Gate Sender AuditLog Clock IDs, Leases Suspects
 //	ShowStock            both doors                         StockEyes (Catalog Gate GateAdmin OpenFlows Ledger Outbox) Clock
 //	ShowPipeline         operators' door                    StockEyes Parking BacklogReader Clock, stats of the others
+//	SurveySale           itself, each five seconds          StockEyes Book Parking BacklogReader Clock
 //	TracePurchase        operators' door                    StockEyes Book Parking BacklogReader Clock, RelayOpenFlows
 //	ShowOverview         console                            StockEyes Clock, ShowPipeline, Readiness, the lane's stats
 //	ListParked           operators' door                    Parking
@@ -108,6 +109,10 @@
 // before that one is not: the last gate was built without it and has sold its units again, so it is parked as
 // "not open" and asks for its units when the product is open. (Found by test/simulation: two losses of Redis with a
 // message between them cost a buyer of the new gate the order.)
+//
+// The survey. What costs a reading is read by one goroutine, whoever shows it, so that ten scrapers cost no more than
+// none. It calls drift only what two rounds agree on with nothing open and nothing untold; a sum of a product's orders goes
+// through all of them, so one product is summed at a time, in a twentieth of the time.
 //
 // Tells are best effort everywhere: the row says gate_told = 0 until the gate has acknowledged, and
 // the relay repeats what is left.

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"seckill/application/port"
@@ -56,13 +58,50 @@ type ReconcileStock struct {
 	clock    port.Clock
 	cfg      ReconcileConfig
 	log      *slog.Logger
+
+	mu    sync.Mutex
+	stats ReconcileStats
+}
+
+// ReconcileStats are counts since the start, of applies alone.
+type ReconcileStats struct {
+	LastSuccess time.Time        // of an apply to all products; at first, when this process began
+	Failures    int64            // applies that ended with an error
+	Found       map[string]int64 // anomalies by kind
+	Repaired    int64
+}
+
+// Stats are the counts.
+func (r *ReconcileStock) Stats() ReconcileStats {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	stats := r.stats
+	stats.Found = maps.Clone(stats.Found)
+	return stats
+}
+
+// count takes an apply that has ended.
+func (r *ReconcileStock) count(request ReconcileRequest, report ReconcileReport, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for kind, n := range report.Found {
+		r.stats.Found[kind] += n
+	}
+	r.stats.Repaired += report.Repaired
+	switch {
+	case err != nil:
+		r.stats.Failures++
+	case request.Product == "" && request.PlanID == "":
+		r.stats.LastSuccess = report.FinishedAt
+	}
 }
 
 // NewReconcileStock wires the use case.
 func NewReconcileStock(eyes StockEyes, epochs port.Epochs, sender port.Sender, reports port.ReportStore, audits port.AuditLog,
 	suspects Suspects, ids port.IDs, clock port.Clock, cfg ReconcileConfig, log *slog.Logger) *ReconcileStock {
 	return &ReconcileStock{eyes: eyes, epochs: epochs, sender: sender, reports: reports, audits: audits, suspects: suspects,
-		teller: teller{eyes.Gate, eyes.Outbox, suspects}, ids: ids, clock: clock, cfg: cfg, log: log}
+		teller: teller{eyes.Gate, eyes.Outbox, suspects}, ids: ids, clock: clock, cfg: cfg, log: log,
+		stats: ReconcileStats{LastSuccess: clock.Now(), Found: make(map[string]int64)}}
 }
 
 // Reconcile runs once and saves its report. A dry run changes nothing. An apply with a plan does what
@@ -95,6 +134,9 @@ func (r *ReconcileStock) Reconcile(ctx context.Context, request ReconcileRequest
 	run.report.FinishedAt = r.clock.Now().UTC()
 	if runErr != nil && !run.repairs {
 		return ReconcileReport{}, runErr
+	}
+	if run.repairs {
+		r.count(request, run.report, runErr)
 	}
 	saveErr := r.save(ctx, run.report)
 	r.log.Info("reconciled", "event", "reconciled", "report", run.report.ID, "mode", request.Mode, "actor", request.Actor,

@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -73,7 +74,16 @@ type RelayOpenFlows struct {
 	marks    *simplelru.LRU[string, *marks]
 	tries    *lru.Cache[domain.Key, tries] // others may look into it
 	quietLog sparse
+	again    atomic.Int64
 }
+
+// RelayStats are counts since the start.
+type RelayStats struct {
+	SentAgain int64 // flows whose message was sent again and committed
+}
+
+// Stats are the counts.
+func (r *RelayOpenFlows) Stats() RelayStats { return RelayStats{SentAgain: r.again.Load()} }
 
 // marks are the sequences that a product's gate had, and when they were seen: a flow with a
 // sequence up to one of them is at least as old as that mark, without a memory of each flow.
@@ -359,6 +369,7 @@ func (r *RelayOpenFlows) send(ctx context.Context, items []domain.Deduction) err
 	if result != port.SendCommitted {
 		return domain.NewError(domain.CodeOutcomeUnknown, "flows that were sent again", err)
 	}
+	r.again.Add(int64(len(items)))
 	r.log.InfoContext(ctx, "open flows were sent again", "event", "sent_again", "flows", len(items))
 	return nil
 }

@@ -13,4 +13,7 @@
 //
 // Who suspects a gate also feeds the broker that the rebuilder drains: a circle. laterSuspects
 // breaks it; it is the only thing in the graph that is completed after it was made.
+//
+// The metrics around four ports and the fault points before them are one decorator a port (modules_fault.go), since
+// fx takes no second one. They are part of the service alone: a command that opens the servers itself counts nothing.
 package bootstrap

@@ -26,7 +26,7 @@ import (
 //     still answer, so that whoever spreads the buyers sends no more of them here.
 var startOrder = []string{
 	"ledger", "gate", "eviction", "producer", "lease", "rebuild", "consumer", "cold-road", "watch-gates", "lane", "relay",
-	"replay", "graves", "schedule", "examine", "operators", "buyers", "readiness",
+	"replay", "graves", "schedule", "survey", "examine", "operators", "buyers", "readiness",
 }
 
 // overtime is how long a part that does not keep to its time is waited for before the next one is stopped.

@@ -13,6 +13,7 @@ import (
 	"seckill/adapters/echohttp"
 	"seckill/adapters/echohttp/console"
 	"seckill/adapters/gormmysql"
+	"seckill/adapters/prommetrics"
 	"seckill/adapters/wire"
 	"seckill/application"
 	"seckill/application/port"
@@ -166,13 +167,12 @@ type doorsParams struct {
 	Readiness *application.Readiness
 	Overview  *application.ShowOverview
 	Version   Version `optional:"true"`
+	Metrics   *prommetrics.Metrics
 }
-
-// Version is what the console says of the binary.
-type Version string
 
 func newDoors(p doorsParams) *doors {
 	buyers, operators := echohttp.DefaultConfig(), echohttp.DefaultConfig()
+	buyers.Meter, operators.Meter = p.Metrics, p.Metrics
 	buyers.Addr, buyers.Tokens, buyers.MaxInFlight = p.Config.HTTP.Addr, p.Tokens, p.Config.HTTP.InFlightMax
 	buyers.BuyerRate, buyers.BuyerBurst = p.Config.HTTP.BuyerRate, p.Config.HTTP.BuyerBurst
 	operators.Addr, operators.Tokens = p.Config.Admin.Addr, p.Tokens
@@ -180,7 +180,7 @@ func newDoors(p doorsParams) *doors {
 		buyers: echohttp.NewBuyersDoor(buyers, echohttp.BuyersDeps{Deduct: p.Deduct, Orders: p.Order, Await: p.Await, Cancel: p.Cancel,
 			Stock: p.Stock, Readiness: p.Readiness}, p.Log),
 		operators: echohttp.NewOperatorsDoor(operators, echohttp.OperatorsDeps{Open: p.Open, Pause: p.Pause, Changes: p.Changes, Stock: p.Stock,
-			Reconcile: p.Reconcile, Trace: p.Trace, Pipeline: p.Pipeline, Verify: p.Verify, Doctor: p.Examine, Parked: p.Parked, Replay: p.Replay, Rebuild: p.Rebuild, Readiness: p.Readiness}, p.Log),
+			Reconcile: p.Reconcile, Trace: p.Trace, Pipeline: p.Pipeline, Verify: p.Verify, Doctor: p.Examine, Parked: p.Parked, Replay: p.Replay, Rebuild: p.Rebuild, Readiness: p.Readiness, Metrics: p.Metrics}, p.Log),
 	}
 	d.operators.AddConsole(echohttp.ConsoleDeps{Overview: p.Overview, Token: string(p.Config.Console.Token),
 		About: console.About{Version: string(p.Version), Profile: p.Config.Profile, Started: time.Now()}})

@@ -32,11 +32,12 @@ func (d *Door) AddConsole(deps ConsoleDeps) {
 	c := console.New(console.Config{Verify: d.visitors(deps.Token), Look: deps.Overview.Show, About: deps.About,
 		Until: d.stopping, Spawn: d.background.Go, Log: d.log})
 	for _, r := range c.Routes() {
-		d.echo.Add(r.Method, r.Path, d.guard(route{method: r.Method, path: r.Path, right: anyone, handle: d.consoleHandler(r)}))
+		d.echo.Add(r.Method, r.Path, d.measured(r.Method, r.Path,
+			d.guard(route{method: r.Method, path: r.Path, right: anyone, handle: d.consoleHandler(r)})))
 	}
 	for _, r := range d.routes {
 		if below, is := strings.CutPrefix(r.path, operatorsAPI); is {
-			d.echo.Add(r.method, console.APIPath+below, d.guardBy(r, bySession(c)))
+			d.echo.Add(r.method, console.APIPath+below, d.measured(r.method, console.APIPath+below, d.guardBy(r, bySession(c))))
 		}
 	}
 }

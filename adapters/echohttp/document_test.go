@@ -15,7 +15,7 @@ func TestRoutesAndDocumentAgree(t *testing.T) {
 	f := newFixture(t)
 	routes := map[string]string{} // to the right
 	for _, r := range append(f.buyers.routes, f.operators.routes...) {
-		routes[r.method+" "+templated(r.path)] = r.right
+		routes[r.method+" "+templateOf(r.path)] = r.right
 	}
 	documented := map[string]string{}
 	for path, item := range document(t).Paths.Map() {

@@ -20,6 +20,7 @@ import (
 type Config struct {
 	Addr           string  // host:port; port 0 takes a free one
 	Tokens         *Tokens // who may enter
+	Meter          Meter   // is told of every answer; nil: nobody is
 	MaxInFlight    int     // requests at work at once, probes not counted; more are answered busy
 	MaxConnections int     // open connections; more wait to be accepted
 
@@ -79,7 +80,7 @@ func newDoor(name string, cfg Config, log *slog.Logger) *Door {
 	d.echo = echo.New()
 	d.echo.HideBanner, d.echo.HidePort = true, true
 	d.echo.IPExtractor = echo.ExtractIPDirect()
-	d.echo.HTTPErrorHandler = d.fail
+	d.echo.HTTPErrorHandler = d.unmatched()
 	base, end := context.WithCancel(context.Background())
 	d.endBase = end
 	d.stopping, d.stop = context.WithCancel(base)
@@ -99,7 +100,7 @@ func newDoor(name string, cfg Config, log *slog.Logger) *Door {
 func (d *Door) add(routes []route) {
 	d.routes = routes
 	for _, r := range routes {
-		d.echo.Add(r.method, r.path, d.guard(r))
+		d.echo.Add(r.method, r.path, d.measured(r.method, r.path, d.guard(r)))
 	}
 }
 

@@ -48,7 +48,7 @@ func TestWhatIsNoRouteIsAProblem(t *testing.T) {
 		"/admin/v1/pipeline", "/admin/v1/products/p1", "//healthz", "/healthz/"} {
 		wantProblem(t, serve(t, f.buyers, request("GET", path, "")), 404, codeNoSuchRoute)
 	}
-	for _, path := range []string{"/", "/api/v1/products/p1", "/admin/v1/trace/p1", "/metrics", "/admin/v1/products/p1/rebuild/x",
+	for _, path := range []string{"/", "/api/v1/products/p1", "/admin/v1/trace/p1", "/admin/v1/products/p1/rebuild/x",
 		"/admin/v1/reconciliations/r1/x",
 		"/admin/v1/products/p1/stock-changes/k1/x", "/admin/v1/parked/x/replay/x"} {
 		wantProblem(t, serve(t, f.operators, request("GET", path, "")), 404, codeNoSuchRoute)

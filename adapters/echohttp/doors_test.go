@@ -109,6 +109,12 @@ func (f *fakes) Trace(_ context.Context, k domain.Key) (application.TraceView, e
 	return f.trace(k)
 }
 
+type fakeMetrics struct{}
+
+func (fakeMetrics) Text() (kind string, body []byte, err error) {
+	return "text/plain; version=0.0.4; charset=utf-8", []byte("# TYPE up gauge\nup 1\n"), nil
+}
+
 type fakePipeline struct{}
 
 func (fakePipeline) Show(context.Context) application.PipelineView {
@@ -271,7 +277,7 @@ func newFixture(t testing.TB, change ...func(*Config)) *fixture {
 	f := &fixture{fakes: newFakes(), tokens: tokens, log: new(lockedBuffer)}
 	log := slog.New(slog.NewJSONHandler(f.log, nil))
 	f.buyers = NewBuyersDoor(cfg, BuyersDeps{f, fakeOrders{f.fakes}, fakeOrders{f.fakes}, fakeOrders{f.fakes}, fakeStock{f.fakes}, f}, log)
-	f.operators = NewOperatorsDoor(cfg, OperatorsDeps{f, f, fakeChanges{f.fakes}, fakeStock{f.fakes}, f, f, fakePipeline{}, f, f, f, f, f, f}, log)
+	f.operators = NewOperatorsDoor(cfg, OperatorsDeps{f, f, fakeChanges{f.fakes}, fakeStock{f.fakes}, f, f, fakePipeline{}, f, f, f, f, f, f, fakeMetrics{}}, log)
 	return f
 }
 

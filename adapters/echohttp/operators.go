@@ -50,6 +50,9 @@ type (
 	parkedLister interface {
 		List(ctx context.Context, before string, limit int) ([]port.Parked, error)
 	}
+	metricsWriter interface {
+		Text() (kind string, body []byte, err error)
+	}
 	parkedReplayer interface {
 		ReplayOne(context.Context, string, port.Audit) (application.ReplayResult, error)
 		ReplayThese(context.Context, []string, port.Audit) ([]application.ReplayResult, error)
@@ -73,6 +76,7 @@ type OperatorsDeps struct {
 	Replay    parkedReplayer
 	Rebuild   productRebuilder
 	Readiness readinessChecker
+	Metrics   metricsWriter
 }
 
 type operatorsDoor struct {
@@ -103,6 +107,7 @@ func NewOperatorsDoor(cfg Config, deps OperatorsDeps, log *slog.Logger) *Door {
 		{http.MethodGet, "/admin/v1/parked", "ops:read", d.listParked, false},
 		{http.MethodPost, "/admin/v1/parked/replay", "reconcile:run", d.replaySome, true},
 		{http.MethodPost, "/admin/v1/parked/:id/replay", "reconcile:run", d.replayOne, false},
+		{http.MethodGet, "/metrics", "ops:read", d.showMetrics, false},
 		{http.MethodGet, "/debug/pprof/:profile", "ops:read", d.showProfile, true},
 		{http.MethodGet, "/healthz", probe, d.healthy, false},
 		{http.MethodGet, "/readyz", probe, d.readyOf(deps.Readiness), false},

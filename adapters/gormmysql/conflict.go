@@ -109,6 +109,8 @@ func (s *Store) inTx(ctx context.Context, do func(tx *gorm.DB) error) error {
 		err := s.writer.WithContext(ctx).Transaction(do)
 		if err != nil && classify(err) != faultTransient {
 			err = backoff.Permanent(err)
+		} else if err != nil {
+			s.again.Add(1)
 		}
 		return struct{}{}, err
 	}, backoff.WithBackOff(pause), backoff.WithMaxTries(triesMax), backoff.WithMaxElapsedTime(triesTime))

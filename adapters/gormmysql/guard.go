@@ -57,6 +57,7 @@ func (g *group) takeUnits() error {
 	if err != nil || taken {
 		return err
 	}
+	g.store.conflicts.Add(1)
 	if several {
 		if err := g.tx.RollbackTo(savepoint).Error; err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"gorm.io/gorm"
@@ -83,6 +84,25 @@ type Store struct {
 	pools   []*sql.DB
 	writer  *gorm.DB
 	reader  *gorm.DB // the same as writer where readers and writers share connections
+
+	conflicts, again atomic.Int64
+}
+
+// Stats are counts since the start.
+type Stats struct {
+	Conflicts int64 // guarded updates that found another version, and were decided again under the lock
+	Again     int64 // transactions that were tried once more
+}
+
+// Stats are the counts.
+func (s *Store) Stats() Stats { return Stats{Conflicts: s.conflicts.Load(), Again: s.again.Load()} }
+
+// Pools are the connections by what they are for, so that their use can be watched.
+func (s *Store) Pools() map[string]*sql.DB {
+	if len(s.pools) == 1 {
+		return map[string]*sql.DB{"shared": s.pools[0]}
+	}
+	return map[string]*sql.DB{"writer": s.pools[0], "reader": s.pools[1]}
 }
 
 // Open is Connect, and checks that the database answers. CodeUnavailable where it does not.

@@ -39,6 +39,7 @@ var layers = []layer{
 	}},
 	{path: "adapters/wire", internal: []string{"domain"}, external: []string{"*"}},
 	{path: "adapters/echohttp/...", internal: []string{"domain", "application", "application/port", "adapters/wire"}, external: []string{"*"}},
+	{path: "adapters/prommetrics/...", internal: []string{"domain", "application", "application/port"}, external: []string{"*"}},
 	{path: "adapters/gormmysql/...", internal: []string{"domain", "application/port", "migrations"}, external: []string{"*"}},
 	{path: "adapters/...", internal: []string{"domain", "application/port", "adapters/wire"}, external: []string{"*"}},
 	{path: "migrations/...", external: []string{"*"}},
