@@ -2,6 +2,7 @@ package bootstrap
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,14 +15,19 @@ import (
 
 func (p *program) rehearseCommand() *cobra.Command {
 	var door doorFlags
+	var failIf []string
 	r := rehearse.Config{}
 	cmd := &cobra.Command{
 		Use: "rehearse", Short: "Try a sale out: a crowd, then the books",
 		Long: "Puts fresh products on sale, lets a crowd of buyers in, waits until every row is written,\n" +
-			"and judges the invariants A to E, with what each buyer was told. Exit code 4 on a violation.\n" +
+			"and judges the invariants A to E, with what each buyer was told. Exit code 4 on a violation,\n" +
+			"5 where a threshold was missed: a percentile of the accepted (p50 p95 p99 p99.9 max) or of others (refused.p99,\n" +
+			"repeat.p99, confirmed.p99 from deduction to row) or drained, against a time; accepted, refused, unknown or rate against\n" +
+			"a number. Refusals are counted apart from sales.\n" +
 			"Without --target it asks the embedded service that runs on this machine, or starts one of its own.",
 		Example: "  seckill rehearse --buyers 5000 --units 500\n" +
 			"  seckill rehearse --buyers 20000 --units 1000 --rate 2000 -o json\n" +
+			"  seckill rehearse --rate 2000 --fail-if 'p99>250ms' --fail-if 'unknown>0' --html report.html\n" +
 			"  seckill rehearse --target http://127.0.0.1:8080 --admin http://127.0.0.1:8081",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := p.checkOutput(); err != nil {
@@ -31,7 +37,15 @@ func (p *program) rehearseCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			r.Output = p.output
+			for _, rule := range failIf {
+				t, err := rehearse.ParseThreshold(rule)
+				if err != nil {
+					return withExit(ExitUsage, fmt.Errorf("--fail-if: %w", err))
+				}
+				r.FailIf = append(r.FailIf, t)
+			}
+			r.Output, r.Plain = p.output, dumbTerminal()
+			r.Paint = func(verdict string) string { return p.paint(verdict, 0) }
 			return p.rehearse(cmd.Context(), c, &door, r)
 		},
 	}
@@ -46,6 +60,8 @@ func (p *program) rehearseCommand() *cobra.Command {
 	f.IntVar(&r.Connections, "connections", 0, "closed loop: so many buyers at a time (50 where neither is given)")
 	f.Float64Var(&r.Rate, "rate", 0, "open loop: so many buyers a second, latency from the planned time")
 	f.DurationVar(&r.Settle, "settle", time.Minute, "how long everything may take to be settled after the load")
+	f.StringArrayVar(&failIf, "fail-if", nil, "a threshold, such as 'p99>250ms'; may be repeated")
+	f.StringVar(&r.HTMLPath, "html", "", "file for the report as a page")
 	f.StringVar(&r.JournalPath, "journal", "", "file for what each buyer was told (JSON lines)")
 	return cmd
 }
@@ -88,6 +104,9 @@ func (p *program) runRehearsal(ctx context.Context, r rehearse.Config) error {
 	report, err := rehearse.Run(ctx, r, p.stdout, p.stderr)
 	if report.Violations() { // also beside an error: what was found stands
 		return errViolation
+	}
+	if err == nil && report.Missed() {
+		return withExit(ExitThreshold, errors.New("a threshold was missed; see above"))
 	}
 	return err
 }

@@ -134,6 +134,18 @@ func awaitConfirmed(t *testing.T, data []string) {
 	}
 }
 
+func TestARehearsalEndsWithItsThresholds(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	crowd := []string{"rehearse", "--data", data, "--buyers", "60", "--units", "5"}
+	for rule, want := range map[string]int{"max>1h": ExitFine, "max>1ns": ExitThreshold, "max>1": ExitUsage} {
+		code, out, fault := run(append(crowd, "--fail-if", rule)...)
+		if code != want || want != ExitUsage && !strings.Contains(out, "5/5 sold") {
+			t.Errorf("%s: exit code %d, want %d:\n%s%s", rule, code, want, out, fault)
+		}
+	}
+}
+
 func TestHealthcheckTellsWhatIsAway(t *testing.T) {
 	t.Parallel()
 	answer := readiness{Parts: map[string]application.PartStatus{"redis": {Detail: "does not answer", AgeSeconds: -1}, "ledger": {OK: true}}}

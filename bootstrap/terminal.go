@@ -33,7 +33,7 @@ func (p *program) paint(verdict string, width int) string {
 	switch verdict {
 	case "holds", "right", "ready", "done", "ok", "open", "confirmed":
 		colour = green
-	case "broken", "wrong", "missing", "damaged", "away", "not ready":
+	case "broken", "wrong", "missing", "damaged", "away", "not ready", "missed":
 		colour = red
 	}
 	return fmt.Sprintf("%s%-*s%s", colour, width, verdict, plain)

@@ -37,6 +37,10 @@ type Config struct {
 
 	JournalPath string // file for what each buyer was told, JSON lines; empty: none
 	Output      string // OutputText (also if empty), OutputJSON or OutputLine
+	HTMLPath    string // file for the report as a page; empty: none
+	FailIf      []Threshold
+	Paint       Paint // colours of the text; nil: none
+	Plain       bool  // no bars, also on a terminal
 }
 
 const buyersMax = 10_000_000

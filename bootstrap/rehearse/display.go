@@ -39,25 +39,30 @@ type row struct {
 func newDisplay(w io.Writer, c Config, t *tally) *display {
 	d := &display{w: w, tally: t, buyers: int64(c.Buyers), started: time.Now(), quit: make(chan struct{})}
 	every := plainEvery
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if f, ok := w.(*os.File); ok && !c.Plain && term.IsTerminal(int(f.Fd())) {
 		d.bars = mpb.New(mpb.WithOutput(w), mpb.WithWidth(60))
 		buyers, units := int64(c.Buyers), min(int64(c.Buyers), c.Units*int64(c.Products))
-		d.addBar("asked", buyers, t.asked.Load)
-		d.addBar("accepted", units, t.accepted.Load)
-		d.addBar("refused", buyers, t.refused.Load)
-		d.addBar("unknown", buyers, t.unknown.Load)
-		d.addBar("checked", buyers, t.judged.Load)
+		d.addBar("asked", buyers, t.asked.Load, nil)
+		d.addBar("accepted", units, t.accepted.Load, nil)
+		d.addBar("refused", buyers, t.refused.Load, t.refusals)
+		d.addBar("unknown", buyers, t.unknown.Load, nil)
+		d.addBar("confirmed", units, t.confirmed, nil)
+		d.addBar("checked", buyers, t.judged.Load, nil)
 		every = barsEvery
 	}
 	d.stopped.Go(func() { d.loop(every) })
 	return d
 }
 
-func (d *display) addBar(name string, total int64, count func() int64) {
+// addBar adds a bar; note, if there is one, says more behind it.
+func (d *display) addBar(name string, total int64, count func() int64, note func() string) {
+	if note == nil {
+		note = func() string { return "" }
+	}
 	// One more than the total: a full bar ends itself, and counts may fall again.
 	bar := d.bars.AddBar(total+1,
 		mpb.PrependDecorators(decor.Name(name, decor.WC{W: 10, C: decor.DindentRight})),
-		mpb.AppendDecorators(decor.Any(func(s decor.Statistics) string { return fmt.Sprintf("%d / %d", s.Current, total) })))
+		mpb.AppendDecorators(decor.Any(func(s decor.Statistics) string { return fmt.Sprintf("%d / %d  %s", s.Current, total, note()) })))
 	d.rows = append(d.rows, row{bar, count})
 }
 
@@ -98,9 +103,9 @@ func (d *display) line() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	t := d.tally
-	_, _ = fmt.Fprintf(d.w, "%6.1f s  %-8s  asked %d/%d  accepted %d  refused %d  unknown %d  checked %d\n",
+	_, _ = fmt.Fprintf(d.w, "%6.1f s  %-8s  asked %d/%d  accepted %d  refused %d  unknown %d  confirmed %d  checked %d\n",
 		time.Since(d.started).Seconds(), d.name, t.asked.Load(), d.buyers,
-		t.accepted.Load(), t.refused.Load(), t.unknown.Load(), t.judged.Load())
+		t.accepted.Load(), t.refused.Load(), t.unknown.Load(), t.confirmed(), t.judged.Load())
 }
 
 // stop draws for the last time.

@@ -17,6 +17,12 @@
 // who would have come meanwhile. A generator that falls behind its own plan says so and stops;
 // what it has done by then is settled and judged all the same.
 //
+// How long an accepted purchase waited for its row is read after the load, from the service's own trace of a sample: polling
+// every order would be a load of its own. It is the service's word, and no verdict hangs on it.
+//
+// A threshold says what must not be; one that could not be measured is missed. The page has no script and names no
+// address, so it can be attached and opened anywhere.
+//
 // 503, 429, other 5xx, a timeout and a torn connection are no answers: the same token asks
 // again, a few times at once, then after the load until the settle time is over. net/http would
 // itself repeat a request that carries an Idempotency-Key; that is turned off, so that torn

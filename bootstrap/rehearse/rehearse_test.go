@@ -100,7 +100,7 @@ func TestADishonestShopIsCaught(t *testing.T) {
 				t.Fatalf("%s not caught: %+v", one.broken, r.Invariants)
 			}
 			var text bytes.Buffer
-			if err := r.Write(&text, rehearse.OutputText); err != nil || !strings.Contains(text.String(), v.Findings[0].Detail) {
+			if err := r.Write(&text, rehearse.OutputText, nil); err != nil || !strings.Contains(text.String(), v.Findings[0].Detail) {
 				t.Errorf("the counter-example is not shown (%v):\n%s", err, &text)
 			}
 		})

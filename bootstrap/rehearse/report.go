@@ -2,12 +2,8 @@ package rehearse
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
-	"maps"
 	"slices"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -41,14 +37,16 @@ type Report struct {
 	Repeats           int64            `json:"repeats"` // repeats on purpose
 	Answers           map[string]int64 `json:"answers"` // HTTP requests by status and code
 
-	Latency       map[string]Percentiles `json:"latencyMillis"` // accepted, refused, repeat
-	SecondsToRows *float64               `json:"secondsToRows"` // from the last acceptance; null: not seen
-	Orders        int64                  `json:"orders"`        // rows, by the service's own count
-	Confirmed     int64                  `json:"confirmedOrders"`
-	Units         int64                  `json:"confirmedUnits"`
+	Latency        map[string]Percentiles `json:"latencyMillis"`        // accepted, refused, repeat
+	SecondsToRows  *float64               `json:"secondsToRows"`        // from the last acceptance; null: not seen
+	ConfirmedAfter *Percentiles           `json:"confirmedAfterMillis"` // from deduction to row, of a sample, by the service's clock; null: not seen
+	Orders         int64                  `json:"orders"`               // rows, by the service's own count
+	Confirmed      int64                  `json:"confirmedOrders"`
+	Units          int64                  `json:"confirmedUnits"`
 
 	Holds      bool                          `json:"holds"`
 	Invariants []application.InvariantResult `json:"invariants"`
+	Thresholds []ThresholdResult             `json:"thresholds"`
 }
 
 // Plan is what was to happen. One of Connections and Rate is 0.
@@ -78,7 +76,7 @@ func (r *rehearsal) report() Report {
 		Asked: r.tally.asked.Load(), LoadSeconds: r.loadEnd.Sub(r.loadStart).Seconds(),
 		LateMillis: millis(r.tally.mostLate.Load() / 1000), Accepted: r.tally.accepted.Load(),
 		Refused: r.tally.refused.Load(), Unknown: r.tally.unknown.Load(), Repeats: r.tally.repeats.Load(),
-		Latency: map[string]Percentiles{}, Invariants: r.verdict()}
+		Latency: map[string]Percentiles{}, ConfirmedAfter: r.confirmedAfter, Invariants: r.verdict(), Thresholds: []ThresholdResult{}}
 	p.Answers, p.RefusedBy = r.tally.copies()
 	for class, h := range r.tally.latency {
 		p.Latency[class] = percentiles(h)
@@ -95,6 +93,9 @@ func (r *rehearsal) report() Report {
 	}
 	p.Orders, p.Confirmed, p.Units = r.counted()
 	p.Holds = !slices.ContainsFunc(p.Invariants, func(i application.InvariantResult) bool { return i.Verdict != holds })
+	for _, t := range c.FailIf {
+		p.Thresholds = append(p.Thresholds, t.judge(p))
+	}
 	return p
 }
 
@@ -117,10 +118,15 @@ func (p Report) Violations() bool {
 	return slices.ContainsFunc(p.Invariants, isBroken)
 }
 
+// Missed says whether a threshold was missed, or could not be judged.
+func (p Report) Missed() bool {
+	return slices.ContainsFunc(p.Thresholds, func(t ThresholdResult) bool { return !t.Met })
+}
+
 func isBroken(i application.InvariantResult) bool { return i.Verdict == broken }
 
 // Write renders the report as OutputText, OutputJSON or OutputLine.
-func (p Report) Write(w io.Writer, output string) error {
+func (p Report) Write(w io.Writer, output string, paint Paint) error {
 	if output == OutputJSON || output == OutputLine {
 		e := json.NewEncoder(w)
 		if output == OutputJSON {
@@ -128,71 +134,6 @@ func (p Report) Write(w io.Writer, output string) error {
 		}
 		return e.Encode(p)
 	}
-	var b strings.Builder
-	p.text(&b)
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, p.text(paint))
 	return err
-}
-
-func (p Report) text(b *strings.Builder) {
-	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	line := func(format string, args ...any) { _, _ = fmt.Fprintf(t, format+"\n", args...) }
-	line("Rehearsal %s\t%d buyers, %d products of %d units, %s", p.Run, p.Plan.Buyers, p.Plan.Products, p.Plan.Units, p.loop())
-	if p.Stopped != "" {
-		line("  ended early\t%s", p.Stopped)
-	}
-	line("Accepted\t%d\tat %.0f/s", p.Accepted, p.AcceptedPerSecond)
-	line("Refused\t%d\tat %.0f/s", p.Refused, p.RefusedPerSecond)
-	for _, reason := range slices.Sorted(maps.Keys(p.RefusedBy)) {
-		line("  %s\t%d", reason, p.RefusedBy[reason])
-	}
-	line("Unknown\t%d", p.Unknown)
-	line("Repeats\t%d", p.Repeats)
-	line("Asked\t%d\tin %.2f s, %.0f/s", p.Asked, p.LoadSeconds, p.RealRate)
-	for _, code := range slices.Sorted(maps.Keys(p.Answers)) {
-		line("  %s\t%d", code, p.Answers[code])
-	}
-	rows := "not seen"
-	if p.SecondsToRows != nil {
-		rows = fmt.Sprintf("%.2f s after the last acceptance", *p.SecondsToRows)
-	}
-	line("All rows written\t%s\t(%d orders, %d confirmed)", rows, p.Orders, p.Confirmed)
-	_ = t.Flush()
-	p.latencyText(b)
-	p.invariantText(b)
-}
-
-func (p Report) loop() string {
-	if p.Plan.Rate > 0 {
-		return fmt.Sprintf("%.0f/s planned, at most %.0f ms late", p.Plan.Rate, p.LateMillis)
-	}
-	return fmt.Sprintf("%d connections", p.Plan.Connections)
-}
-
-func (p Report) latencyText(b *strings.Builder) {
-	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprintln(t, "\nLatency in ms\tcount\tp50\tp95\tp99\tp99.9\tmax\t")
-	for _, class := range []string{classAccepted, classRefused, classRepeat} {
-		l := p.Latency[class]
-		_, _ = fmt.Fprintf(t, "%s\t%d\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t\n", class, l.Count, l.P50, l.P95, l.P99, l.P999, l.Max)
-	}
-	_ = t.Flush()
-}
-
-func (p Report) invariantText(b *strings.Builder) {
-	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, "\nInvariant\t\tverdict\tchecked\tbroken")
-	for _, i := range p.Invariants {
-		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\n", i.Name, i.Title, i.Verdict, i.Checked, i.Broken)
-	}
-	_ = t.Flush()
-	for _, i := range p.Invariants {
-		for _, f := range i.Findings {
-			where := strings.Join(slices.DeleteFunc([]string{f.Product, f.User, f.Token}, func(s string) bool { return s == "" }), " ")
-			if where != "" {
-				where += ": "
-			}
-			_, _ = fmt.Fprintf(b, "  %s  %s%s\n", i.Name, where, f.Detail)
-		}
-	}
 }

@@ -28,9 +28,10 @@ type rehearsal struct {
 	stopped            error // why not everybody asked
 	unread             error // why the service's own word is missing
 
-	rowsAt        time.Time // the first look after the last acceptance that found no open flow
-	verifications []*application.Verification
-	confirmedOf   []atomic.Int64 // confirmed orders read back, by product
+	rowsAt         time.Time // the first look after the last acceptance that found no open flow
+	verifications  []*application.Verification
+	confirmedOf    []atomic.Int64 // confirmed orders read back, by product
+	confirmedAfter *Percentiles
 }
 
 // Run plays a whole rehearsal and writes its report to out: products on sale, the load, asking
@@ -64,10 +65,10 @@ func Run(ctx context.Context, cfg Config, out, progress io.Writer) (Report, erro
 		return Report{}, err
 	}
 	report := r.report()
-	if err := report.Write(out, cfg.Output); err != nil {
+	if err := report.Write(out, cfg.Output, cfg.Paint); err != nil {
 		return report, fmt.Errorf("write the report: %w", err)
 	}
-	return report, errors.Join(r.stopped, r.unread)
+	return report, errors.Join(r.stopped, r.unread, report.writePage(cfg.HTMLPath))
 }
 
 func (r *rehearsal) steps(ctx context.Context, show *display) error {
@@ -89,6 +90,7 @@ func (r *rehearsal) steps(ctx context.Context, show *display) error {
 	r.unread = r.drain(ctx)
 	show.step("checking")
 	r.judge(ctx)
+	r.confirmedAfter = r.traceSome(ctx)
 	return ctx.Err()
 }
 

@@ -81,7 +81,10 @@ func (r *rehearsal) watchRows(ctx context.Context, done <-chan struct{}) {
 func (r *rehearsal) lookForRows(ctx context.Context) bool {
 	asked := time.Now()
 	p, err := r.doors.pipeline(ctx)
-	if err != nil || p.OpenFlows == nil || *p.OpenFlows != 0 {
+	if err != nil || p.OpenFlows == nil {
+		return false
+	}
+	if r.tally.open.Store(*p.OpenFlows); *p.OpenFlows != 0 {
 		return false
 	}
 	r.rowsArrived(asked)

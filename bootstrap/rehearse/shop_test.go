@@ -23,6 +23,7 @@ type shop struct {
 	mixesUp         bool          // a repeat is shown another buyer's order
 	neverDrains     bool          // says that something is always in flight
 	admits          string        // says itself that this invariant is broken
+	mute            bool          // tells no trace
 	shaky           bool          // every third answer is 503, every seventh a torn connection, after the fact
 	stalls          time.Duration // stands still once, for so long
 	silent          bool          // 503 for ever
@@ -56,6 +57,7 @@ func open(t *testing.T, s *shop) string {
 	t.Helper()
 	s.products = map[string]*stock{}
 	mux := http.NewServeMux()
+	mux.HandleFunc("GET /admin/v1/trace", s.trace)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) })
 	mux.HandleFunc("PUT /admin/v1/products/{product}", s.put)
 	mux.HandleFunc("GET /admin/v1/products/{product}", s.view)
@@ -219,4 +221,18 @@ func (s *shop) show(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answerJSON(w, http.StatusOK, o)
+}
+
+// trace says that every order took 40 ms from deduction to row.
+func (s *shop) trace(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.products[q.Get("productId")].orders[q.Get("uid")+"/"+q.Get("token")] == nil || s.mute {
+		problem(w, http.StatusNotFound, "order-not-found")
+		return
+	}
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	answerJSON(w, http.StatusOK, application.TraceView{Flow: &application.TraceFlow{At: at},
+		Order: &application.TraceOrder{CreatedAt: at.Add(40 * time.Millisecond)}})
 }

@@ -1,7 +1,10 @@
 package rehearse
 
 import (
+	"fmt"
 	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,6 +29,8 @@ const (
 	classAccepted = "accepted"
 	classRefused  = "refused"
 	classRepeat   = "repeat"
+
+	classConfirmed = "confirmed" // from acceptance to row; by the service's word, so not counted here
 )
 
 const (
@@ -38,6 +43,7 @@ type tally struct {
 	asked, accepted, refused, unknown atomic.Int64 // buyers, by what they hold
 	repeats                           atomic.Int64 // asked again on purpose and answered
 	judged                            atomic.Int64 // orders read back
+	open                              atomic.Int64 // flows without a row, when somebody looked last
 	lastDefinite                      atomic.Int64 // unix nanoseconds
 	lastAccepted                      atomic.Int64 // unix nanoseconds; of an order without a row yet
 	mostLate                          atomic.Int64 // nanoseconds behind the plan
@@ -151,6 +157,19 @@ func (t *tally) copies() (answers, reasons map[string]int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return maps.Clone(t.answers), maps.Clone(t.reasons)
+}
+
+// confirmed is how many accepted purchases are rows, as far as the last look tells: a bar, not a verdict.
+func (t *tally) confirmed() int64 { return max(0, t.accepted.Load()-t.open.Load()) }
+
+// refusals are the reasons with their numbers, on a line.
+func (t *tally) refusals() string {
+	_, reasons := t.copies()
+	words := make([]string, 0, len(reasons))
+	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
+		words = append(words, fmt.Sprintf("%s %d", reason, reasons[reason]))
+	}
+	return strings.Join(words, " · ")
 }
 
 // late keeps the most that the generator was behind its plan.
