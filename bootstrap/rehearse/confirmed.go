@@ -18,7 +18,7 @@ const traceSample = 200
 // traceSome reads from the service's own books how long accepted purchases waited for their row: a sample, evenly
 // spread, after the load, so that looking costs the sale nothing. nil where no trace could be read.
 func (r *rehearsal) traceSome(ctx context.Context) *Percentiles {
-	step := uint64(max(1, (r.tally.accepted.Load()+traceSample-1)/traceSample)) //nolint:gosec // positive
+	step := uint64(max(1, (r.tally.accepted.Load()+traceSample-1)/traceSample))
 	waits := hdrhistogram.New(1, time.Hour.Microseconds(), 3)
 	var mu sync.Mutex
 	r.parallel(ctx, r.cfg.readers(), len(r.held), func(i int) {

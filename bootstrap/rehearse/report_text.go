@@ -60,21 +60,21 @@ func (p Report) loop() string {
 func (p Report) sales() []line {
 	var all []line
 	if p.Stopped != "" {
-		all = append(all, line{"  ended early", p.Stopped, ""})
+		all = append(all, line{"Ended early", "", p.Stopped})
 	}
 	rate := fmt.Sprintf("%.0f/s", p.RealRate)
 	if p.Plan.Rate > 0 {
 		rate += fmt.Sprintf(" of %.0f/s planned", p.Plan.Rate)
 	}
-	rows := "not seen"
+	rows, after := "not seen", ""
 	if p.SecondsToRows != nil {
-		rows = fmt.Sprintf("%.2f s after the last acceptance", *p.SecondsToRows)
+		rows, after = fmt.Sprintf("%.2f s", *p.SecondsToRows), "after the last acceptance"
 	}
 	return append(all,
 		line{"Asked", fmt.Sprint(p.Asked), fmt.Sprintf("in %.2f s, %s", p.LoadSeconds, rate)},
 		line{"Accepted", fmt.Sprint(p.Accepted), fmt.Sprintf("at %.0f/s", p.AcceptedPerSecond)},
 		line{"Confirmed", fmt.Sprint(p.Confirmed), fmt.Sprintf("%d units in %d orders", p.Units, p.Orders)},
-		line{"All rows written", rows, ""},
+		line{"All rows written", rows, after},
 		line{"Unknown", fmt.Sprint(p.Unknown), ""},
 		line{"Repeats", fmt.Sprint(p.Repeats), ""})
 }
