@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -316,14 +317,17 @@ func (f *fixture) purchase(t testing.TB, product, key, body string) *http.Reques
 	return r
 }
 
-// serve asks a door and holds the answer against the document, in every test.
+// serve asks a door and holds the answer against the document, in every test; and the request too, if it was taken.
 func serve(t testing.TB, d *Door, r *http.Request) *http.Response {
 	t.Helper()
+	var asked bytes.Buffer // as far as the door reads
+	r.Body = io.NopCloser(io.TeeReader(r.Body, &asked))
 	w := httptest.NewRecorder()
 	d.Handler().ServeHTTP(w, r)
 	res := w.Result()
 	body, _ := io.ReadAll(res.Body)
 	res.Body = io.NopCloser(bytes.NewReader(body))
+	r.Body = io.NopCloser(&asked)
 	checkAnswer(t, r, res, body)
 	return res
 }
@@ -411,13 +415,29 @@ func checkAnswer(t testing.TB, r *http.Request, res *http.Response, body []byte)
 		return
 	}
 	item := doc.Paths.Find(path)
-	err := openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{
-		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: r,
-			Route: &routers.Route{Spec: doc, Path: path, PathItem: item, Method: r.Method, Operation: item.GetOperation(r.Method)}},
-		Status: res.StatusCode, Header: res.Header, Body: io.NopCloser(bytes.NewReader(body)),
-		Options: &openapi3filter.Options{IncludeResponseStatus: true},
-	})
+	asked := &openapi3filter.RequestValidationInput{Request: r, PathParams: paramsOf(path, r.URL.EscapedPath()),
+		Route:   &routers.Route{Spec: doc, Path: path, PathItem: item, Method: r.Method, Operation: item.GetOperation(r.Method)},
+		Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, IncludeResponseStatus: true}}
+	err := openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{RequestValidationInput: asked,
+		Status: res.StatusCode, Header: res.Header, Body: io.NopCloser(bytes.NewReader(body)), Options: asked.Options})
 	if err != nil {
 		t.Fatalf("%s %s answers outside the document: %v\n%s", r.Method, r.URL, err, body)
 	}
+	if res.StatusCode >= 300 {
+		return
+	}
+	if err := openapi3filter.ValidateRequest(context.Background(), asked); err != nil {
+		t.Fatalf("%s %s was taken and stands outside the document: %v", r.Method, r.URL, err)
+	}
+}
+
+// paramsOf reads a path's parameters by its template.
+func paramsOf(template, escaped string) map[string]string {
+	params, have := map[string]string{}, strings.Split(escaped, "/")
+	for i, part := range strings.Split(template, "/") {
+		if name, is := strings.CutPrefix(part, "{"); is {
+			params[strings.TrimSuffix(name, "}")], _ = url.PathUnescape(have[i])
+		}
+	}
+	return params
 }
