@@ -75,7 +75,7 @@ func badTokens(t testing.TB) map[string]string {
 
 // concrete fills a route's parameters and gives it the body that it wants.
 func concrete(r route) *http.Request {
-	path := strings.NewReplacer(":productId", "p1", ":token", "t1", ":id", "r1", ":key", "k1", ":profile", "heap", ":code", "busy").Replace(r.path)
+	path := strings.NewReplacer(":productId", "p1", ":token", "t1", ":id", "00000000000000000000000000000001", ":key", "k1", ":profile", "heap", ":code", "busy").Replace(r.path)
 	if r.path == "/admin/v1/trace" {
 		path += "?productId=p1&uid=alice&token=t1"
 	}

@@ -102,7 +102,7 @@ func (d operatorsDoor) listChanges(ctx context.Context, c echo.Context, _ Identi
 	if err != nil {
 		return err
 	}
-	cursor, limit, err := page(c)
+	cursor, limit, err := pageByRow(c)
 	if err != nil {
 		return err
 	}

@@ -106,14 +106,14 @@ func TestStockChangesAreShown(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	f.changes = func(product, before string, limit int) ([]application.ChangeView, error) {
-		if product != "p1" || before != "id9" || limit != 2 {
+		if product != "p1" || before != "00000000000000000000000000000009" || limit != 2 {
 			t.Errorf("%s before %s, %d", product, before, limit)
 		}
-		return []application.ChangeView{{ID: "id8", Product: "p1", Token: "b", Delta: 5, Status: application.OrderConfirmed, CreatedAt: someTime},
-			{ID: "id7", Product: "p1", Token: "a", Delta: -3, Status: application.OrderRejected}}, nil
+		return []application.ChangeView{{ID: "00000000000000000000000000000008", Product: "p1", Token: "b", Delta: 5, Status: application.OrderConfirmed, CreatedAt: someTime},
+			{ID: "00000000000000000000000000000007", Product: "p1", Token: "a", Delta: -3, Status: application.OrderRejected}}, nil
 	}
-	got := decodeInto[list[changeBody]](t, f.operate(t, "GET", changesPath+"?limit=2&cursor=id9", ""))
-	if len(got.Items) != 2 || got.Items[1].Delta != -3 || got.Next == nil || *got.Next != "id7" {
+	got := decodeInto[list[changeBody]](t, f.operate(t, "GET", changesPath+"?limit=2&cursor=00000000000000000000000000000009", ""))
+	if len(got.Items) != 2 || got.Items[1].Delta != -3 || got.Next == nil || *got.Next != "00000000000000000000000000000007" {
 		t.Errorf("%+v", got)
 	}
 }

@@ -151,7 +151,7 @@ func TestAReaderMayReadEveryRouteAndChangeNothing(t *testing.T) {
 	t.Parallel()
 	f, at := withConsole(t)
 	s := signedIn(t, at, f.token(t, "eve", "ops:read"))
-	names := strings.NewReplacer(":productId", "p1", ":key", "k1", ":id", "r1")
+	names := strings.NewReplacer(":productId", "p1", ":key", "k1", ":id", "00000000000000000000000000000001")
 	for _, r := range f.operators.routes {
 		below, is := strings.CutPrefix(r.path, operatorsAPI)
 		if !is {

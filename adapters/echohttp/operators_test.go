@@ -128,45 +128,45 @@ func TestReconciliations(t *testing.T) {
 	}
 	res := f.operate(t, "POST", "/admin/v1/reconciliations", `{"mode":"dry-run"}`)
 	if asked != (application.ReconcileRequest{Mode: "dry-run", Policy: "send-again", Actor: "op-1"}) || res.StatusCode != 200 ||
-		res.Header.Get("Location") != "/admin/v1/reconciliations/r1" {
+		res.Header.Get("Location") != "/admin/v1/reconciliations/00000000000000000000000000000001" {
 		t.Errorf("%+v %d", asked, res.StatusCode)
 	}
 	got := decodeInto[map[string]any](t, res)
 	if got["startedAt"] != "2030-01-02T03:04:05.006Z" || fmt.Sprint(got["anomalies"], got["found"]) != "[] map[]" {
 		t.Errorf("%v", got)
 	}
-	f.operate(t, "POST", "/admin/v1/reconciliations", `{"mode":"apply","planId":"r0","productId":"p:1","policy":"roll-back"}`)
-	if asked != (application.ReconcileRequest{Mode: "apply", PlanID: "r0", Product: "p:1", Policy: "roll-back", Actor: "op-1"}) {
+	f.operate(t, "POST", "/admin/v1/reconciliations", `{"mode":"apply","planId":"00000000000000000000000000000000","productId":"p:1","policy":"roll-back"}`)
+	if asked != (application.ReconcileRequest{Mode: "apply", PlanID: "00000000000000000000000000000000", Product: "p:1", Policy: "roll-back", Actor: "op-1"}) {
 		t.Errorf("%+v", asked)
 	}
-	for _, body := range []string{`{}`, `{"mode":"Apply"}`, `{"mode":"apply","policy":"give-back"}`, `{"mode":"apply","planId":""}`, `{"mode":"dry-run","planId":"r0"}`,
+	for _, body := range []string{`{}`, `{"mode":"Apply"}`, `{"mode":"apply","policy":"give-back"}`, `{"mode":"apply","planId":""}`, `{"mode":"dry-run","planId":"00000000000000000000000000000000"}`,
 		`{"mode":"apply","productId":"a|b"}`, `{"mode":"apply","actor":"x"}`, `{"mode":null}`, `[]`} {
 		wantProblem(t, f.operate(t, "POST", "/admin/v1/reconciliations", body), 400, domain.CodeInvalidRequest)
 	}
 	f.reconcile = func(application.ReconcileRequest) (application.ReconcileReport, error) {
 		return application.ReconcileReport{}, domain.ErrPlanOutdated
 	}
-	wantProblem(t, f.operate(t, "POST", "/admin/v1/reconciliations", `{"mode":"apply","planId":"r0"}`), 409, domain.CodePlanOutdated)
+	wantProblem(t, f.operate(t, "POST", "/admin/v1/reconciliations", `{"mode":"apply","planId":"00000000000000000000000000000000"}`), 409, domain.CodePlanOutdated)
 }
 
 func TestListsGoPageByPage(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.reports = func(before string, limit int) ([]application.ReconcileReport, error) {
-		if before == "r3" {
-			return []application.ReconcileReport{{ID: "r2", Mode: "apply", Policy: "send-again"}}, nil
+		if before == "00000000000000000000000000000003" {
+			return []application.ReconcileReport{{ID: "00000000000000000000000000000002", Mode: "apply", Policy: "send-again"}}, nil
 		}
-		return []application.ReconcileReport{{ID: "r4", Mode: "apply", Policy: "send-again"}, {ID: "r3", Mode: "apply", Policy: "send-again"}}[:min(limit, 2)], nil
+		return []application.ReconcileReport{{ID: "00000000000000000000000000000004", Mode: "apply", Policy: "send-again"}, {ID: "00000000000000000000000000000003", Mode: "apply", Policy: "send-again"}}[:min(limit, 2)], nil
 	}
 	first := decodeInto[list[application.ReconcileReport]](t, f.operate(t, "GET", "/admin/v1/reconciliations?limit=2", ""))
-	if len(first.Items) != 2 || first.Next == nil || *first.Next != "r3" {
+	if len(first.Items) != 2 || first.Next == nil || *first.Next != "00000000000000000000000000000003" {
 		t.Fatalf("%+v", first)
 	}
-	second := decodeInto[list[application.ReconcileReport]](t, f.operate(t, "GET", "/admin/v1/reconciliations?limit=2&cursor=r3", ""))
+	second := decodeInto[list[application.ReconcileReport]](t, f.operate(t, "GET", "/admin/v1/reconciliations?limit=2&cursor=00000000000000000000000000000003", ""))
 	if len(second.Items) != 1 || second.Next != nil {
 		t.Fatalf("%+v", second)
 	}
-	for _, query := range []string{"limit=0", "limit=201", "limit=-1", "limit=x", "limit=1&limit=2", "limit=", "cursor=a|b", "cursor=", "cursor=a&cursor=b"} {
+	for _, query := range []string{"limit=0", "limit=201", "limit=-1", "limit=x", "limit=1&limit=2", "limit=", "cursor=a|b", "cursor=", "cursor=00000000000000000000000000000001&cursor=00000000000000000000000000000002"} {
 		wantProblem(t, f.operate(t, "GET", "/admin/v1/parked?"+query, ""), 400, domain.CodeInvalidRequest)
 	}
 }
@@ -193,13 +193,13 @@ func TestParkedMessagesAreReplayedByIdOrByReason(t *testing.T) {
 	asked := ""
 	f.replay = func(ids []string, reason port.ParkReason, product, after string, a port.Audit) ([]application.ReplayResult, string, error) {
 		asked = fmt.Sprint(ids, " ", reason, " ", product, " ", after, " ", a)
-		return []application.ReplayResult{{ID: "k1", Outcome: application.ReplayLeft, Reason: port.ParkPoison, Detail: "still wrong"}}, "k1", nil
+		return []application.ReplayResult{{ID: "10000000000000000000000000000001", Outcome: application.ReplayLeft, Reason: port.ParkPoison, Detail: "still wrong"}}, "10000000000000000000000000000001", nil
 	}
 	for body, want := range map[string]string{
-		`{"ids":["k1","k2"],"why":"put right"}`:                       "[k1 k2]    {op-1 replay-parked put right}",
-		`{"reason":"unknown-product","productId":"p:1","after":"k0"}`: "[] unknown-product p:1 k0 {op-1 replay-parked }",
-		`{"reason":"discarded-half"}`:                                 "[] discarded-half   {op-1 replay-parked }",
-		`{"productId":"p1"}`:                                          "[]  p1  {op-1 replay-parked }",
+		`{"ids":["10000000000000000000000000000001","10000000000000000000000000000002"],"why":"put right"}`: "[10000000000000000000000000000001 10000000000000000000000000000002]    {op-1 replay-parked put right}",
+		`{"reason":"unknown-product","productId":"p:1","after":"10000000000000000000000000000000"}`:         "[] unknown-product p:1 10000000000000000000000000000000 {op-1 replay-parked }",
+		`{"reason":"discarded-half"}`: "[] discarded-half   {op-1 replay-parked }",
+		`{"productId":"p1"}`:          "[]  p1  {op-1 replay-parked }",
 	} {
 		res := f.operate(t, "POST", "/admin/v1/parked/replay", body)
 		got := decodeInto[list[application.ReplayResult]](t, res)
@@ -207,17 +207,17 @@ func TestParkedMessagesAreReplayedByIdOrByReason(t *testing.T) {
 			t.Errorf("%s: %d, asked %q, %+v", body, res.StatusCode, asked, got)
 		}
 	}
-	if got := decodeInto[application.ReplayResult](t, f.operate(t, "POST", "/admin/v1/parked/k1/replay", "")); asked != "[k1]    {op-1 replay-parked }" || got.ID != "k1" {
+	if got := decodeInto[application.ReplayResult](t, f.operate(t, "POST", "/admin/v1/parked/10000000000000000000000000000001/replay", "")); asked != "[10000000000000000000000000000001]    {op-1 replay-parked }" || got.ID != "10000000000000000000000000000001" {
 		t.Errorf("%s %+v", asked, got)
 	}
-	for _, body := range []string{`{}`, `{"ids":[]}`, `{"ids":["k1"],"reason":"poison"}`, `{"ids":["a|b"]}`, `{"reason":"because"}`, `{"productId":""}`,
-		`{"after":"k1"}`, `{"reason":"poison","after":"a|b"}`, `{"reason":"poison","why":"` + strings.Repeat("x", 201) + `"}`} {
+	for _, body := range []string{`{}`, `{"ids":[]}`, `{"ids":["10000000000000000000000000000001"],"reason":"poison"}`, `{"ids":["a|b"]}`, `{"reason":"because"}`, `{"productId":""}`,
+		`{"after":"10000000000000000000000000000001"}`, `{"reason":"poison","after":"a|b"}`, `{"reason":"poison","why":"` + strings.Repeat("x", 201) + `"}`} {
 		wantProblem(t, f.operate(t, "POST", "/admin/v1/parked/replay", body), 400, domain.CodeInvalidRequest)
 	}
 	f.replay = func([]string, port.ParkReason, string, string, port.Audit) ([]application.ReplayResult, string, error) {
 		return nil, "", domain.ErrParkedNotFound
 	}
-	wantProblem(t, f.operate(t, "POST", "/admin/v1/parked/k9/replay", ""), 404, domain.CodeParkedNotFound)
+	wantProblem(t, f.operate(t, "POST", "/admin/v1/parked/10000000000000000000000000000009/replay", ""), 404, domain.CodeParkedNotFound)
 }
 
 func TestVerificationOfOneOrAll(t *testing.T) {
@@ -308,4 +308,42 @@ func TestProductsAreListedByPages(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	wantProblem(t, f.operate(t, "GET", "/admin/v1/products?cursor=%00", ""), 400, domain.CodeInvalidRequest)
+}
+
+// An id that no row can have is refused at the door, and named.
+func TestIdsOfRowsHaveTheirForm(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for _, id := range []string{"0", "r1", strings.Repeat("0", 31), strings.Repeat("0", 33), strings.Repeat("g", 32), "00000000-0000-0000-0000-000000000001"} {
+		for target, name := range map[string]string{"reconciliations/" + id: "id", "reconciliations?cursor=" + id: "cursor", "parked?cursor=" + id: "cursor",
+			"products/p1/stock-changes?cursor=" + id: "cursor"} {
+			p := wantProblem(t, f.operate(t, "GET", "/admin/v1/"+target, ""), 400, domain.CodeInvalidRequest)
+			if len(p.Errors) != 1 || p.Errors[0].Pointer != name {
+				t.Errorf("%s: %+v", target, p.Errors)
+			}
+		}
+		wantProblem(t, f.operate(t, "POST", "/admin/v1/parked/"+id+"/replay", ""), 400, domain.CodeInvalidRequest)
+		for target, body := range map[string]string{"reconciliations": `{"mode":"apply","planId":"` + id + `"}`, "parked/replay": `{"ids":["` + id + `"]}`} {
+			wantProblem(t, f.operate(t, "POST", "/admin/v1/"+target, body), 400, domain.CodeInvalidRequest)
+		}
+	}
+}
+
+// The document says so, and serve holds it against these.
+func TestNullIsAsGoodAsAbsent(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for target, body := range map[string]string{
+		"products/p1/pause":   `{"reason":null}`,
+		"products/p1/rebuild": `{"reason":"a test","lost":null}`,
+		"reconciliations":     `{"mode":"dry-run","planId":null,"productId":null,"policy":null}`,
+		"parked/replay":       `{"ids":null,"reason":"poison","productId":null,"after":null,"why":null}`,
+	} {
+		if res := f.operate(t, "POST", "/admin/v1/"+target, body); res.StatusCode >= 300 {
+			t.Errorf("%s %s: %d", target, body, res.StatusCode)
+		}
+	}
+	if res := f.operate(t, "PUT", "/admin/v1/products/p1", `{"total":1,"opensAt":null,"closesAt":null,"limitPerBuyer":null,"reason":null}`); res.StatusCode != 201 {
+		t.Errorf("%d", res.StatusCode)
+	}
 }

@@ -42,7 +42,7 @@ func parkedOf(p port.Parked) parkedBody {
 func text(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
 
 func (d operatorsDoor) listParked(ctx context.Context, c echo.Context, _ Identity) error {
-	cursor, limit, err := page(c)
+	cursor, limit, err := pageByRow(c)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (d operatorsDoor) listParked(ctx context.Context, c echo.Context, _ Identit
 const actionReplay = "replay-parked"
 
 func (d operatorsDoor) replayOne(ctx context.Context, c echo.Context, who Identity) error {
-	id, err := pathID(c, "id")
+	id, err := pathRowID(c, "id")
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (b replayBody) check() error {
 		return badInput("body", "/reason", "is no reason that a message is parked for")
 	}
 	for _, id := range b.IDs {
-		if err := checkID("body", "/ids", id); err != nil {
+		if err := checkRowID("body", "/ids", id); err != nil {
 			return err
 		}
 	}
@@ -147,7 +147,7 @@ func (b replayBody) check() error {
 		}
 	}
 	if b.After != nil {
-		return checkID("body", "/after", *b.After)
+		return checkRowID("body", "/after", *b.After)
 	}
 	return nil
 }

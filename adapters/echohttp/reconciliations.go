@@ -46,7 +46,7 @@ func readReconcile(c echo.Context) (r application.ReconcileRequest, err error) {
 		return r, badInput("body", "/policy", "must be send-again, report-only or roll-back")
 	}
 	if body.PlanID != nil {
-		if err := checkID("body", "/planId", *body.PlanID); err != nil {
+		if err := checkRowID("body", "/planId", *body.PlanID); err != nil {
 			return r, err
 		}
 		if body.Mode != application.ReconcileApply {
@@ -63,7 +63,7 @@ func readReconcile(c echo.Context) (r application.ReconcileRequest, err error) {
 }
 
 func (d operatorsDoor) listReports(ctx context.Context, c echo.Context, _ Identity) error {
-	cursor, limit, err := page(c)
+	cursor, limit, err := pageByRow(c)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (d operatorsDoor) listReports(ctx context.Context, c echo.Context, _ Identi
 }
 
 func (d operatorsDoor) showReport(ctx context.Context, c echo.Context, _ Identity) error {
-	id, err := pathID(c, "id")
+	id, err := pathRowID(c, "id")
 	if err != nil {
 		return err
 	}

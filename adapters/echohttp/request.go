@@ -6,6 +6,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -115,6 +116,24 @@ func checkID(in, name, id string) error {
 	return badInput(in, name, e.Detail)
 }
 
+// pathRowID unescapes a path parameter, and requires the form of an id of the ledger's.
+func pathRowID(c echo.Context, name string) (string, error) {
+	id, err := pathID(c, name)
+	if err != nil {
+		return "", err
+	}
+	return id, checkRowID("path", name, id)
+}
+
+var rowIDForm = regexp.MustCompile("^[0-9a-fA-F]{32}$")
+
+func checkRowID(in, name, id string) error {
+	if !rowIDForm.MatchString(id) {
+		return badInput(in, name, "must have 32 hexadecimal digits")
+	}
+	return nil
+}
+
 // idempotencyKey reads the header, bare or as a quoted string; both are the same key.
 func idempotencyKey(h http.Header) (string, error) {
 	const name = "Idempotency-Key"
@@ -160,4 +179,13 @@ func page(c echo.Context) (cursor string, limit int, err error) {
 		return "", 0, badInput("query", "limit", "must be a whole number from 1 to "+strconv.Itoa(pageMax))
 	}
 	return cursor, int(n), nil
+}
+
+// pageByRow is page for lists whose cursor is an id of the ledger's.
+func pageByRow(c echo.Context) (cursor string, limit int, err error) {
+	cursor, limit, err = page(c)
+	if err == nil && cursor != "" {
+		err = checkRowID("query", "cursor", cursor)
+	}
+	return cursor, limit, err
 }
