@@ -12,8 +12,8 @@ MOCKS    := application/port/portmock
 # Tests that run the service as users do take this binary.
 export SECKILLTEST_BINARY := $(CURDIR)/bin/seckill
 
-.PHONY: help run demo build test test-unit fuzz test-stack stack-suites e2e install \
-	verify verify-mocks verify-format generate fmt lint bench bench-quick bench-micro fault fault-layers stack clean
+.PHONY: help run demo build dist test test-unit fuzz test-stack stack-suites e2e install \
+	verify verify-mocks verify-format verify-deploy generate fmt lint bench bench-quick bench-micro fault fault-layers stack clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS='	' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
@@ -26,6 +26,21 @@ demo: build ## a crowd on the sale that `make run` serves, or on one of its own;
 
 build: ## bin/seckill, a static binary that knows its version
 	CGO_ENABLED=0 go build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/seckill ./bootstrap/seckill
+
+# Where the service runs; Windows has no lock for the data folder that it could use.
+TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
+
+dist: build ## archives for Linux and macOS in bin/dist, with completions and checksums
+	@set -e; rm -rf bin/dist; mkdir -p bin/dist/completions; \
+	for shell in bash zsh fish; do bin/seckill completion $$shell > bin/dist/completions/seckill.$$shell; done; \
+	for target in $(TARGETS); do \
+		name=seckill-$(VERSION)-$${target%/*}-$${target#*/}; mkdir bin/dist/$$name; \
+		GOOS=$${target%/*} GOARCH=$${target#*/} CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/dist/$$name/seckill ./bootstrap/seckill; \
+		cp -R README.md CHANGELOG.md bin/dist/completions bin/dist/$$name; \
+		tar -czf bin/dist/$$name.tar.gz -C bin/dist $$name; rm -r bin/dist/$$name; echo bin/dist/$$name.tar.gz; \
+	done; \
+	rm -r bin/dist/completions; cd bin/dist; \
+	if command -v sha256sum >/dev/null; then sha256sum *.tar.gz; else shasum -a 256 *.tar.gz; fi > SHA256SUMS
 
 # The packages of test-stack run there with all their tests, so they are left out here.
 test: install build ## every test, on real servers too: installs (Debian, root) and starts them
@@ -105,7 +120,7 @@ fault-layers:
 	done; \
 	go run ./test/fault/table $(L) || status=1; exit $$status
 
-verify: verify-mocks verify-format lint ## what is committed is generated, tidy, formatted and linted
+verify: verify-mocks verify-format lint verify-deploy ## what is committed is generated, tidy, formatted and linted
 	go mod tidy -diff
 	go vet -tags stack ./...
 
@@ -117,6 +132,10 @@ verify-mocks:
 
 verify-format:
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "not formatted (make fmt):" >&2; echo "$$files" >&2; exit 1; fi
+
+# Its parsers are a module of their own.
+verify-deploy:
+	cd bootstrap/deploy/check && go mod tidy -diff && go vet ./... && go test ./...
 
 generate: ## mocks and other generated files
 	go generate ./...

@@ -76,6 +76,7 @@ func (i Inspector) space() port.Reading {
 		return r
 	}
 	r.Known = true
-	r.Number = int64(min(disk.Bavail, math.MaxInt64/uint64(disk.Bsize))) * disk.Bsize
+	block := uint64(disk.Bsize) //nolint:gosec // a size; its type differs between systems
+	r.Number = int64(min(disk.Bavail, math.MaxInt64/block) * block)
 	return r
 }
