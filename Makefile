@@ -16,7 +16,7 @@ export SECKILLTEST_BINARY := $(CURDIR)/bin/seckill
 	verify verify-mocks verify-format verify-deploy generate fmt lint bench bench-quick bench-micro fault fault-layers stack clean
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS='	' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | while IFS='	' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
 
 run: build ## build and serve a demo product at once; needs nothing but Go
 	bin/seckill serve --profile embedded --demo

@@ -183,8 +183,17 @@ func newDoors(p doorsParams) *doors {
 			Reconcile: p.Reconcile, Trace: p.Trace, Pipeline: p.Pipeline, Verify: p.Verify, Doctor: p.Examine, Parked: p.Parked, Replay: p.Replay, Rebuild: p.Rebuild, Readiness: p.Readiness, Metrics: p.Metrics}, p.Log),
 	}
 	d.operators.AddConsole(echohttp.ConsoleDeps{Overview: p.Overview, Token: string(p.Config.Console.Token),
-		About: console.About{Version: string(p.Version), Profile: p.Config.Profile, Started: time.Now()}})
+		About: console.About{Version: string(p.Version), Profile: p.Config.Profile, Started: time.Now(), NextRun: nextRun(p.Config)}})
 	return d
+}
+
+// nextRun tells when the schedule reconciles next.
+func nextRun(c Config) func(after time.Time) time.Time {
+	schedule, err := scheduleParser.Parse(c.Reconcile.Schedule)
+	if err != nil {
+		return nil // Validate refuses it
+	}
+	return func(after time.Time) time.Time { return schedule.Next(after.UTC()) }
 }
 
 func deductConfig(c Config) application.DeductConfig {

@@ -27,6 +27,7 @@ type About struct {
 	Version string
 	Profile string
 	Started time.Time
+	NextRun func(after time.Time) time.Time // of the scheduled reconciliation; nil: not known
 }
 
 // Config is what a console is made of.

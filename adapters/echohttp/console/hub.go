@@ -128,11 +128,7 @@ func (h *hub) take() {
 	defer h.mu.Unlock()
 	h.taken++
 	p := &picture{id: fmt.Sprintf("%x-%d", h.about.Started.UnixMilli(), h.taken), view: view}
-	body, err := json.Marshal(struct {
-		ID      string `json:"id"`
-		Started int64  `json:"started"`
-		application.Overview
-	}{p.id, h.about.Started.UnixMilli(), view}, withTimes)
+	body, err := json.Marshal(h.wireOf(p), withTimes)
 	if err != nil {
 		h.log.Error("a look at the service cannot be written", "event", "look_failed", "error", err)
 		return
@@ -144,6 +140,22 @@ func (h *hub) take() {
 	h.history = append(h.history, sampleOf(view))
 	close(h.changed)
 	h.changed = make(chan struct{})
+}
+
+// wirePicture is what a page is sent.
+type wirePicture struct {
+	ID      string    `json:"id"`
+	Started int64     `json:"started"` // Unix milliseconds; another one: counters began anew
+	NextRun time.Time `json:"nextReconcile,omitzero"`
+	application.Overview
+}
+
+func (h *hub) wireOf(p *picture) wirePicture {
+	w := wirePicture{ID: p.id, Started: h.about.Started.UnixMilli(), Overview: p.view}
+	if h.about.NextRun != nil {
+		w.NextRun = h.about.NextRun(p.view.At)
+	}
+	return w
 }
 
 // withTimes writes times in UTC with milliseconds.

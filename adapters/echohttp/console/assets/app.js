@@ -156,6 +156,7 @@ function drawPipeline(s) {
   put(fields.oldest, p.openFlows === 0 ? '–' : span(p.oldestOpenSeconds));
   put(fields.untold, num(p.untoldOrders));
   put(fields.parked, num(p.parked));
+  put($('next-run'), s.nextReconcile ? `runs by itself next at ${clock.format(new Date(s.nextReconcile))}` : '');
   put($('up'), `up ${span((Date.parse(s.at) - s.started) / 1000)}`);
 }
 
@@ -288,6 +289,8 @@ function drawVerdict(s) {
 
 function alertsOf(s) {
   const list = [];
+  const age = ageOf();
+  if (age > staleAfter) list.push(['bad', `Nothing new for ${span(Math.floor(age))}: what is shown is how it was then.`]);
   for (const [part, status] of Object.entries(s.parts || {})) {
     if (!status.ok) list.push(['bad', `The ${part} is ${status.detail || 'away'}; last seen ${status.ageSeconds < 0 ? 'never' : `${span(status.ageSeconds)} ago`}. What it knows is shown as “?”.`]);
   }
@@ -389,13 +392,15 @@ function signedOut() {
 }
 
 const staleAfter = 5; // seconds
+const ageOf = () => (performance.now() - state.arrived) / 1000;
 
 function drawLink() {
-  const age = (performance.now() - state.arrived) / 1000;
+  const age = ageOf();
   const old = age > staleAfter;
+  if (state.newest && !state.held && (old || root.classList.contains('stale'))) drawAlerts(state.newest);
   root.classList.toggle('stale', old || state.signedOut);
   const words = { live: 'live', polling: 'polling every 2 s', away: 'reconnecting', connecting: 'connecting', out: 'signed out: the session has run out' }[state.mode];
-  const numbers = state.held ? ' · picture held' : old && state.newest ? ` · numbers are ${span(Math.floor(age))} old` : '';
+  const numbers = state.held ? ' · paused' : old && state.newest ? ` · numbers are ${span(Math.floor(age))} old` : '';
   $('link').dataset.mode = state.mode;
   put($('link-text'), words + numbers);
   if (state.signedOut && !$('again')) $('link').append(el('a', { id: 'again', href: 'console' }, 'Sign in again'));
@@ -414,7 +419,7 @@ function watchLink() {
 function hold(on) {
   state.held = on;
   $('hold').setAttribute('aria-pressed', String(on));
-  put($('hold'), on ? 'Go on' : 'Hold');
+  put($('hold'), on ? 'Go on' : 'Pause');
   if (!on) draw();
   drawLink();
 }
@@ -615,7 +620,7 @@ function curlPiece(requestNow) {
 }
 
 // A dialog that says what an action does, asks for what it needs, and shows what came of it.
-function ask({ title, effect, inputs = [], action, danger, request, done }) {
+function ask({ title, effect, inputs = [], action, danger, request, run = call, done }) {
   const dialog = $('ask');
   const form = el('form', { method: 'dialog' });
   const values = () => Object.fromEntries(inputs.map((i) => [i.name, form.elements[i.name].value.trim()]));
@@ -642,7 +647,7 @@ function ask({ title, effect, inputs = [], action, danger, request, done }) {
     go.disabled = true;
     outcome.replaceChildren();
     try {
-      const answer = await call(request(values()));
+      const answer = await run(request(values()));
       outcome.replaceChildren(note('good', done(answer)));
       put(cancel, 'Close');
       go.remove();
@@ -850,13 +855,15 @@ function showPlan(report) {
   }
   const apply = el('button', { class: 'primary', onclick: () => askApply(report) }, 'Apply this plan…');
   place.replaceChildren(note('warn', `Found: ${countsOf(report)}. ${looked}. Nothing was changed.${report.capped ? ' The list was cut at its cap.' : ''}`), ...anomalies(report),
-    el('div', { class: 'bar' }, apply, el('span', { class: 'id' }, `plan ${report.id}`)));
+    el('div', { class: 'bar' }, apply, el('span', { class: 'id' }, `plan ${report.id}`)), curlPiece(() => dryRunRequest).piece);
 }
+
+const dryRunRequest = { method: 'POST', path: 'reconciliations', body: { mode: 'dry-run' } };
 
 function dryRun() {
   return busy($('dry-run'), $('plan'), async () => {
     $('plan').replaceChildren(el('p', { class: 'words' }, 'Comparing flows and orders…'));
-    showPlan(await call({ method: 'POST', path: 'reconciliations', body: { mode: 'dry-run' } }));
+    showPlan(await call(dryRunRequest));
     loadReports();
   });
 }
@@ -915,8 +922,8 @@ function drawParked(more) {
   const place = $('parked-list');
   if (!parked.items.length) return place.replaceChildren(el('p', { class: 'words' }, 'Nothing is parked: every message could be applied.'));
   const can = page.repair === 'true';
-  const chosen = el('button', { disabled: true, onclick: () => replay({ ids: [...parked.chosen] }, chosen) }, 'Replay chosen');
-  const refresh = () => { put(chosen, `Replay ${num(parked.chosen.size)} chosen`); chosen.disabled = !parked.chosen.size; };
+  const chosen = el('button', { disabled: true, onclick: () => askReplay({ ids: [...parked.chosen] }, many(parked.chosen.size, 'chosen message')) });
+  const refresh = () => { put(chosen, `Replay ${num(parked.chosen.size)} chosen…`); chosen.disabled = !parked.chosen.size; };
   const row = (p) => el('tr', {},
     can ? el('td', {}, el('input', { type: 'checkbox', 'aria-label': `Choose ${p.id}`, onchange: (e) => { parked.chosen[e.target.checked ? 'add' : 'delete'](p.id); refresh(); } })) : null,
     el('td', {}, when(p.parkedAt)), el('td', {}, p.reason), el('td', {}, p.productId || '–'),
@@ -925,7 +932,7 @@ function drawParked(more) {
   if (can) {
     const reasons = [...new Set(parked.items.map((p) => p.reason))];
     const pick = el('select', { 'aria-label': 'Reason' }, reasons.map((r) => el('option', { value: r }, r)));
-    const match = el('button', { onclick: () => replay({ reason: pick.value }, match) }, 'Replay all that match');
+    const match = el('button', { onclick: () => askReplay({ reason: pick.value }, `all that are parked for ${pick.value}, shown or not`) }, 'Replay all that match…');
     parts.push(el('div', { class: 'bar' }, chosen, el('span', { class: 'words' }, 'or of reason'), pick, match));
     refresh();
   }
@@ -936,38 +943,64 @@ function drawParked(more) {
 
 const groupMax = 100; // the API's
 
+function askReplay(which, words) {
+  ask({
+    title: 'Replay parked messages',
+    effect: `Tries again ${words}, of ${known(parked.count) ? num(parked.count) : '?'} parked. Each asks the gate for its units first, and what is applied already is met, so nothing is sold twice; what still cannot be applied stays parked.`,
+    inputs: [{ ...reason, name: 'why' }],
+    action: 'Replay',
+    request: ({ why }) => ({ method: 'POST', path: 'parked/replay', body: which.ids ? { ids: which.ids.slice(0, groupMax), why } : { ...which, why } }),
+    run: (first) => replay(which.ids, first),
+    done: (results) => outcomeOf(results),
+  });
+}
+
+const replayedOf = (results) => results.filter((r) => r.outcome === 'replayed').length;
+const outcomeOf = (results) => `${num(replayedOf(results))} replayed, ${num(results.length - replayedOf(results))} left as they were.`;
+
 // In groups: one call has an end, and what was done so far is seen.
-function replay(which, button) {
+async function replay(ids, first) {
   const place = $('parked-result');
   const results = [];
-  const show = (going) => {
-    const done = results.filter((r) => r.outcome === 'replayed').length;
-    const left = results.filter((r) => r.outcome !== 'replayed');
-    place.replaceChildren(note(left.length ? 'warn' : 'good', `${num(done)} replayed, ${num(left.length)} left as they were${going ? '; going on…' : '.'}`),
+  const left = ids ? ids.slice(groupMax) : [];
+  let body = first.body;
+  while (body) {
+    const answer = await call({ ...first, body });
+    results.push(...answer.items);
+    if (left.length) body = { ...first.body, ids: left.splice(0, groupMax) };
+    else body = answer.next ? { ...first.body, after: answer.next } : null;
+    const kind = replayedOf(results) === results.length ? 'good' : 'warn';
+    place.replaceChildren(note(kind, outcomeOf(results), body ? ' Going on…' : ''),
       results.length ? table('What became of each', ['Message', 'Outcome', 'Why'], results.slice(-shownMax).map((r) => el('tr', {},
         el('td', { class: 'id' }, r.id), el('td', {}, r.outcome === 'replayed' ? tag('good', '✓', r.outcome) : tag('warn', '–', r.outcome)), el('td', { class: 'wrap' }, r.detail || '')))) : '');
-  };
-  return busy(button, place, async () => {
-    const ids = which.ids || [];
-    let after;
-    do {
-      const body = which.ids ? { ids: ids.splice(0, groupMax) } : { reason: which.reason, ...(after ? { after } : {}) };
-      const answer = await call({ method: 'POST', path: 'parked/replay', body });
-      results.push(...answer.items);
-      after = answer.next;
-      show(after || ids.length);
-    } while (after || ids.length);
-    hold(false);
-    loadParked();
-  });
+  }
+  loadParked();
+  return results;
+}
+
+/* ---- search ---- */
+
+// One word is a product, three are a purchase.
+function search(event) {
+  event.preventDefault();
+  const words = $('search').elements.q.value.split(/[\s/]+/).filter(Boolean);
+  if (words.length === 1) {
+    showProduct(words[0]);
+    return;
+  }
+  const form = $('trace-form');
+  ['productId', 'uid', 'token'].forEach((name, i) => { form.elements[name].value = words[i] || ''; });
+  $('trace').scrollIntoView();
+  if (form.reportValidity()) form.requestSubmit();
 }
 
 /* ---- keys ---- */
 
 const keys = {
-  h: ['hold the picture, or go on', () => hold(!state.held)],
+  p: ['pause the picture, or go on', () => hold(!state.held)],
   t: ['trace one purchase', () => $('trace-form').elements.productId.focus()],
   r: ['dry run of a reconciliation', () => $('dry-run') && $('dry-run').click()],
+  '/': ['search for a product, or for product/user/token', () => $('search').elements.q.focus()],
   v: ['check all books', () => $('verify').click()],
   '?': ['these keys', showKeys],
 };
@@ -994,6 +1027,7 @@ function startConsole() {
   $('verify').onclick = verifyBooks;
   $('examine').onclick = examine;
   $('trace-form').onsubmit = trace;
+  $('search').onsubmit = search;
   $('parked-again').onclick = loadParked;
   if ($('dry-run')) $('dry-run').onclick = dryRun;
   if ($('open-sale')) $('open-sale').onclick = askOpenSale;
