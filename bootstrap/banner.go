@@ -75,7 +75,7 @@ func (p *program) banner(app *App, sale domain.Stock) error {
 		}
 		hint = "signed-in link, 30 min, printed once"
 	}
-	p.say("  Operators %s   (%s)", operators, hint)
+	p.say("  Operators %s   (%s; metrics at /metrics)", operators, hint)
 	if !sale.IsZero() {
 		if err := p.bannerDemo(app, sale); err != nil {
 			return err

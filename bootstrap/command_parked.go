@@ -20,7 +20,7 @@ const parkedPage = 200
 
 func (p *program) parkedCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "parked", Short: "Messages that could not be applied: list them, replay them",
-		Example: "  seckill parked list\n  seckill parked replay --reason unknown-product --product demo-phone"}
+		Example: "  seckill parked list\n  seckill parked replay --reason unknown-product --product demo-phone --yes"}
 	cmd.AddCommand(p.parkedListCommand(), p.parkedReplayCommand())
 	return cmd
 }

@@ -21,7 +21,7 @@ import (
 // everyCommand calls check for each command that a person may type.
 func everyCommand(t *testing.T, check func(*cobra.Command)) {
 	t.Helper()
-	root := (&program{stdout: io.Discard, stderr: io.Discard, version: "test", flags: map[string]string{}}).rootCommand()
+	root := Commands()
 	root.InitDefaultCompletionCmd()
 	var walk func(*cobra.Command)
 	walk = func(cmd *cobra.Command) {

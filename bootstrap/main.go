@@ -57,6 +57,11 @@ func interruptible(stderr io.Writer) (context.Context, func()) {
 	return ctx, func() { signal.Stop(signals); cancel() }
 }
 
+// Commands is the tree of all commands, to be described and not to be run.
+func Commands() *cobra.Command {
+	return (&program{stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard, version: "", flags: map[string]string{}}).rootCommand()
+}
+
 func (p *program) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "seckill",

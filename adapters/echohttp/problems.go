@@ -43,7 +43,8 @@ var advices = map[domain.Code]advice{
 	domain.CodeInternal:        {"Something went wrong inside, and was logged.", "Tell the operator the request's id, which is instance. A purchase is safe to send again with the same token."},
 }
 
-type problemPage struct {
+// Problem is a code as it is explained to whoever met it.
+type Problem struct {
 	Code      domain.Code
 	Status    int
 	Title     string
@@ -51,22 +52,22 @@ type problemPage struct {
 	Means, Do string
 }
 
-func problemPageOf(code domain.Code, a answer) problemPage {
-	return problemPage{code, a.status, a.title, a.retryable, advices[code].means, advices[code].do}
+func explain(code domain.Code, a answer) Problem {
+	return Problem{code, a.status, a.title, a.retryable, advices[code].means, advices[code].do}
 }
 
-// problemPages are all of them, by status and code.
-func problemPages() []problemPage {
-	var all []problemPage
+// Problems are those of every code, by status and code.
+func Problems() []Problem {
+	var all []Problem
 	for code, a := range answers {
-		all = append(all, problemPageOf(code, a))
+		all = append(all, explain(code, a))
 	}
-	slices.SortFunc(all, func(a, b problemPage) int { return cmp.Or(a.Status-b.Status, cmp.Compare(a.Code, b.Code)) })
+	slices.SortFunc(all, func(a, b Problem) int { return cmp.Or(a.Status-b.Status, cmp.Compare(a.Code, b.Code)) })
 	return all
 }
 
 func (d *Door) listProblems(_ context.Context, c echo.Context, _ Identity) error {
-	return d.writePage(c, "problems.html", problemPages())
+	return d.writePage(c, "problems.html", Problems())
 }
 
 func (d *Door) showProblem(_ context.Context, c echo.Context, _ Identity) error {
@@ -75,5 +76,5 @@ func (d *Door) showProblem(_ context.Context, c echo.Context, _ Identity) error 
 	if !there {
 		return echo.ErrNotFound
 	}
-	return d.writePage(c, "problem.html", problemPageOf(code, a))
+	return d.writePage(c, "problem.html", explain(code, a))
 }
