@@ -1,9 +1,12 @@
 package console
 
 import (
+	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"sync"
 )
 
 //go:embed assets/app.css assets/app.js assets/icon.svg vendor/uplot/uPlot.iife.min.js vendor/uplot/uPlot.min.css
@@ -12,6 +15,7 @@ var files embed.FS
 // asset is a file as it is served.
 type asset struct {
 	body      []byte
+	packed    func() []byte // by gzip; made when it is first asked for
 	kind, tag string
 }
 
@@ -30,5 +34,20 @@ func load(name, kind string) asset {
 		panic("console: " + err.Error()) // embedded, or it would not compile
 	}
 	sum := sha256.Sum256(body)
-	return asset{body, kind, `"` + hex.EncodeToString(sum[:8]) + `"`}
+	return asset{body, sync.OnceValue(func() []byte { return pack(body) }), kind, `"` + hex.EncodeToString(sum[:8]) + `"`}
+}
+
+func pack(body []byte) []byte {
+	var out bytes.Buffer
+	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err == nil {
+		_, err = w.Write(body)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		panic("console: " + err.Error()) // a buffer takes everything
+	}
+	return out.Bytes()
 }

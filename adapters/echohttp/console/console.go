@@ -123,6 +123,12 @@ func (c *Console) asset(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	_, err := w.Write(a.body)
+	h.Set("Vary", "Accept-Encoding")
+	body := a.body
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		h.Set("Content-Encoding", "gzip")
+		body = a.packed()
+	}
+	_, err := w.Write(body)
 	return err
 }

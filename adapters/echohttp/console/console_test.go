@@ -1,8 +1,11 @@
 package console
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -302,6 +305,25 @@ func TestEveryAddressIsRelativeSoThatAPrefixInFrontOfItStays(t *testing.T) {
 		if at := rooted.FindString(w.Body.String()); at != "" {
 			t.Errorf("%s as %q: %s", path, as, at)
 		}
+	}
+}
+
+func TestTheChartsCodeIsSentInLessThan22KB(t *testing.T) {
+	t.Parallel()
+	p := open(t)
+	r := get(assetsPath + "uplot.js")
+	r.Header.Set("Accept-Encoding", "gzip")
+	w, err := p.ask(t, "", r)
+	if err != nil || w.Header().Get("Content-Encoding") != "gzip" || w.Body.Len() > 22<<10 {
+		t.Errorf("%d bytes, %v, %v", w.Body.Len(), w.Header(), err)
+	}
+	t.Logf("%d bytes", w.Body.Len())
+	z, err := gzip.NewReader(w.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if whole, err := io.ReadAll(z); err != nil || !bytes.Equal(whole, assets["uplot.js"].body) {
+		t.Errorf("%d bytes unpacked, %v", len(whole), err)
 	}
 }
 

@@ -19,6 +19,10 @@
 // once. A stream waits for the next picture and takes the newest, so a slow reader leaves some out and keeps
 // nobody waiting; nothing is queued.
 //
+// What watching costs is measured by BenchmarkViewers of test/console. On two shared, busy cores, 2026-12-03, three rounds at 1,000
+// purchases a second on the real servers: 0.37 s of CPU a second without and with 20 viewers (1.2 % less with them: noise),
+// 0.96 pictures a second. The charts' code is 22,124 bytes by gzip.
+//
 // Assets are embedded, and no build makes them: one style sheet, one module, and uPlot as its authors ship it. Nothing is
 // asked of any other host; the policy of the page forbids it, and that text becomes markup.
 //
