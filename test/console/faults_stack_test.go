@@ -42,6 +42,7 @@ func TestAReadingThatFailedIsAQuestionMarkAndNeverZeroOrHealthy(t *testing.T) {
 		}
 	}
 	b.says("#alerts", "The broker is not reachable; last seen never. What it knows is shown as “?”.")
+	b.says("#parked-list", "What is parked cannot be read now.")
 	b.says("#eq-sold .words", "Not known: holds for 1 of 2; unread for 1")
 	if marks := eval[int](b, "document.querySelectorAll('.equation[data-verdict=holds], [data-product=unread] .good').length"); marks != 0 {
 		t.Errorf("%d marks say that all is well", marks)

@@ -136,6 +136,7 @@ func TestTheDatabaseGoesAwayUnderTheOpenPage(t *testing.T) {
 			t.Errorf("%s: %q, want %q", column, got, want)
 		}
 	}
+	b.says("#parked-list", "What is parked cannot be read now.")
 	b.says("#eq-sold .words", "Not known")
 	b.live()
 	b.shot("database-away")

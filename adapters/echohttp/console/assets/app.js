@@ -903,13 +903,15 @@ function noteParked(count) {
   if (count === parked.count) return;
   parked.count = count;
   put($('parked-note'), !known(count) ? '? waiting' : count === 0 ? 'none waits' : `${num(count)} waiting`);
-  loadParked();
+  if (known(count)) loadParked();
+  else $('parked-list').replaceChildren(note('warn', 'What is parked cannot be read now.'));
 }
 
 async function loadParked() {
   const place = $('parked-list');
   try {
     const { items, next } = await call({ path: 'parked?limit=50' });
+    if (!known(parked.count)) return; // it is from before that
     parked.items = items;
     parked.chosen.clear();
     drawParked(next !== null);
