@@ -72,7 +72,7 @@ func (c *closers) close(log *slog.Logger) {
 
 // Options is the whole graph of a service with its doors.
 func Options(c Config, log *slog.Logger) fx.Option {
-	return fx.Options(base(c, log), modules(c), applicationModule(), consumerModule(c), runnersModule(c), doorsModule(), metricsModule(), faultModule(c))
+	return fx.Options(base(c, log), modules(c), applicationModule(), consumerModule(c), runnersModule(c), doorsModule(), tracesModule(), metricsModule(), faultModule(c))
 }
 
 // toolOptions is the graph of a command that opens the servers itself: no doors, no lane and no

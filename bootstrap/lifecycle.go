@@ -14,6 +14,7 @@ import (
 )
 
 // startOrder is the order in which what runs is started; it is stopped in reverse. Why:
+//   - the traces before all, so that what is still to be sent of them has everything that was done;
 //   - the ledger and the gate first: everything below asks them;
 //   - nothing is sent before it is known that the gate evicts nothing;
 //   - the producer before the consumer and the lane, since both send or answer through it,
@@ -25,7 +26,7 @@ import (
 //   - the buyers' door last in; first out but for readiness, which is turned off while the doors
 //     still answer, so that whoever spreads the buyers sends no more of them here.
 var startOrder = []string{
-	"ledger", "gate", "eviction", "producer", "lease", "rebuild", "consumer", "cold-road", "watch-gates", "lane", "relay",
+	"traces", "ledger", "gate", "eviction", "producer", "lease", "rebuild", "consumer", "cold-road", "watch-gates", "lane", "relay",
 	"replay", "graves", "schedule", "survey", "examine", "operators", "buyers", "readiness",
 }
 

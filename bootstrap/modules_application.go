@@ -13,6 +13,7 @@ import (
 	"seckill/adapters/echohttp"
 	"seckill/adapters/echohttp/console"
 	"seckill/adapters/gormmysql"
+	"seckill/adapters/oteltrace"
 	"seckill/adapters/prommetrics"
 	"seckill/adapters/wire"
 	"seckill/application"
@@ -168,6 +169,7 @@ type doorsParams struct {
 	Overview  *application.ShowOverview
 	Version   Version `optional:"true"`
 	Metrics   *prommetrics.Metrics
+	Tracing   *oteltrace.Tracing
 }
 
 func newDoors(p doorsParams) *doors {
@@ -176,8 +178,11 @@ func newDoors(p doorsParams) *doors {
 	buyers.Addr, buyers.Tokens, buyers.MaxInFlight = p.Config.HTTP.Addr, p.Tokens, p.Config.HTTP.InFlightMax
 	buyers.BuyerRate, buyers.BuyerBurst = p.Config.HTTP.BuyerRate, p.Config.HTTP.BuyerBurst
 	operators.Addr, operators.Tokens = p.Config.Admin.Addr, p.Tokens
+	if p.Tracing != nil {
+		buyers.Tracer, operators.Tracer = p.Tracing, p.Tracing
+	}
 	d := &doors{
-		buyers: echohttp.NewBuyersDoor(buyers, echohttp.BuyersDeps{Deduct: p.Deduct, Orders: p.Order, Await: p.Await, Cancel: p.Cancel,
+		buyers: echohttp.NewBuyersDoor(buyers, echohttp.BuyersDeps{Deduct: p.Tracing.Deductor(p.Deduct), Orders: p.Order, Await: p.Await, Cancel: p.Cancel,
 			Stock: p.Stock, Readiness: p.Readiness}, p.Log),
 		operators: echohttp.NewOperatorsDoor(operators, echohttp.OperatorsDeps{Open: p.Open, Pause: p.Pause, Changes: p.Changes, Stock: p.Stock,
 			Reconcile: p.Reconcile, Trace: p.Trace, Pipeline: p.Pipeline, Verify: p.Verify, Doctor: p.Examine, Parked: p.Parked, Replay: p.Replay, Rebuild: p.Rebuild, Readiness: p.Readiness, Metrics: p.Metrics}, p.Log),

@@ -21,6 +21,7 @@ type Config struct {
 	Addr           string  // host:port; port 0 takes a free one
 	Tokens         *Tokens // who may enter
 	Meter          Meter   // is told of every answer; nil: nobody is
+	Tracer         Tracer  // makes the span of every request; nil: there is none
 	MaxInFlight    int     // requests at work at once, probes not counted; more are answered busy
 	MaxConnections int     // open connections; more wait to be accepted
 
@@ -100,7 +101,7 @@ func newDoor(name string, cfg Config, log *slog.Logger) *Door {
 func (d *Door) add(routes []route) {
 	d.routes = routes
 	for _, r := range routes {
-		d.echo.Add(r.method, r.path, d.measured(r.method, r.path, d.guard(r)))
+		d.echo.Add(r.method, r.path, d.measured(r.method, r.path, d.traced(r, d.guard(r))))
 	}
 }
 

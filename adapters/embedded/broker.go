@@ -47,6 +47,7 @@ type message struct {
 	number    int64
 	body      []byte
 	barrier   bool
+	trace     string    // of its send; not kept in the journal
 	mark      int64     // of its half in the journal
 	times     int       // handed over before
 	born      time.Time // monotonic: when this process first held it
@@ -241,7 +242,7 @@ func (b *Broker) Send(ctx context.Context, batch domain.Batch) (port.SendResult,
 	case <-ctx.Done():
 		return port.SendUnknown, domain.NewError(domain.CodeBusy, "no send became free", ctx.Err())
 	}
-	half, err := b.take(body)
+	half, err := b.take(body, wire.TraceOf(ctx))
 	if err != nil {
 		<-b.slots
 		return port.SendUnknown, err
@@ -261,7 +262,7 @@ func (b *Broker) Send(ctx context.Context, batch domain.Batch) (port.SendResult,
 }
 
 // take stores a half and counts the send that is to finish it.
-func (b *Broker) take(body []byte) (*message, error) {
+func (b *Broker) take(body []byte, traced string) (*message, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.stopping {
@@ -271,7 +272,7 @@ func (b *Broker) take(body []byte) (*message, error) {
 		return nil, domain.NewError(domain.CodeBusy, "the embedded broker is full", nil)
 	}
 	half := newMessage(b.next, body)
-	half.listening = true
+	half.listening, half.trace = true, traced
 	b.next++
 	b.halves[half.number] = half
 	half.mark = b.journal.append(record{kind: recordHalf, number: half.number, body: body})
@@ -281,7 +282,7 @@ func (b *Broker) take(body []byte) (*message, error) {
 
 // transact runs the local transaction of a stored half.
 func (b *Broker) transact(half *message, batch domain.Batch) sent {
-	verdict := b.ask("confirm", b.listener.Confirm, batch)
+	verdict := b.ask("confirm", b.listener.Confirm, batch, half.trace)
 	committed, err := b.decide(half, verdict)
 	switch {
 	case err != nil:
@@ -293,11 +294,11 @@ func (b *Broker) transact(half *message, batch domain.Batch) sent {
 }
 
 // ask gives the listener its time and takes a panic for unknown.
-func (b *Broker) ask(question string, listen func(context.Context, domain.Batch) domain.Verdict, batch domain.Batch) (verdict domain.Verdict) {
+func (b *Broker) ask(question string, listen func(context.Context, domain.Batch) domain.Verdict, batch domain.Batch, traced string) (verdict domain.Verdict) {
 	if batch.Kind == domain.BatchWarmup {
 		return domain.VerdictRollback
 	}
-	ctx, cancel := context.WithTimeout(b.ctx, b.cfg.ListenerTimeout)
+	ctx, cancel := context.WithTimeout(wire.WithTrace(b.ctx, traced), b.cfg.ListenerTimeout)
 	defer cancel()
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -93,7 +93,7 @@ func (b *Broker) callHandler(group []*message) (err error) {
 
 func deliveryOf(m *message) port.Delivery {
 	d := port.Delivery{Body: m.body, Origin: port.Origin{
-		MessageID: fmt.Sprintf("%016x", m.number), Queue: queueName, Offset: m.number, Times: m.times,
+		MessageID: fmt.Sprintf("%016x", m.number), Queue: queueName, Offset: m.number, Times: m.times, Trace: m.trace,
 	}}
 	batch, err := wire.Decode(m.body)
 	if err != nil {
@@ -182,7 +182,7 @@ func (b *Broker) check(half *message) {
 	// What cannot be read cannot be asked about: it goes to the consumer, who parks it.
 	verdict := domain.VerdictCommit
 	if batch, err := wire.Decode(half.body); err == nil {
-		verdict = b.ask("resolve", b.listener.Resolve, batch)
+		verdict = b.ask("resolve", b.listener.Resolve, batch, half.trace)
 	}
 	if _, err := b.decide(half, verdict); err != nil {
 		b.log.Error("a check-back could not be stored", "event", "check_back_failed", "error", err)

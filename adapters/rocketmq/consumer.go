@@ -257,7 +257,8 @@ func (c *Consumer) finish(messages []*primitive.MessageExt) bool {
 
 func deliveryOf(m *primitive.MessageExt) port.Delivery {
 	d := port.Delivery{Body: m.Body, Origin: port.Origin{
-		MessageID: m.MsgId, Queue: queueName(m.Queue), Offset: m.QueueOffset, Times: int(m.ReconsumeTimes)}}
+		MessageID: m.MsgId, Queue: queueName(m.Queue), Offset: m.QueueOffset, Times: int(m.ReconsumeTimes),
+		Trace: m.GetProperty(wire.TraceProperty)}}
 	batch, err := wire.Decode(m.Body)
 	if err != nil {
 		d.Malformed = err.Error()

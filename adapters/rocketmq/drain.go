@@ -73,7 +73,7 @@ func (p *Producer) sendBarrierHalf(ctx context.Context, id string, queue *primit
 	p.sends.Add(1) // under Drain's own, so never from zero
 	go func() {
 		defer p.sends.Done()
-		ok, _, err := p.transact(domain.Batch{ID: id, Kind: domain.BatchBarrier}, queue)
+		ok, _, err := p.transact(domain.Batch{ID: id, Kind: domain.BatchBarrier}, queue, "")
 		answer <- stored{ok, err}
 	}()
 	select {

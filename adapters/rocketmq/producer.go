@@ -108,7 +108,7 @@ func (p *Producer) options(role, group string, selector producer.QueueSelector) 
 // the brokers that have been sent to.
 func (p *Producer) warmUp(ctx context.Context) error {
 	for try := 1; ; try++ {
-		stored, _, err := p.transact(domain.Batch{ID: p.ids.Unique(), Kind: domain.BatchWarmup}, nil)
+		stored, _, err := p.transact(domain.Batch{ID: p.ids.Unique(), Kind: domain.BatchWarmup}, nil, "")
 		if stored {
 			return nil
 		}
@@ -178,11 +178,11 @@ func (p *Producer) Send(ctx context.Context, batch domain.Batch) (port.SendResul
 		<-p.slots
 		return port.SendUnknown, err
 	}
-	outcome := make(chan sent, 1)
+	outcome, traced := make(chan sent, 1), wire.TraceOf(ctx)
 	go func() {
 		defer p.sends.Done()
 		defer func() { <-p.slots }()
-		_, result, err := p.transact(batch, nil)
+		_, result, err := p.transact(batch, nil, traced)
 		outcome <- sent{result, err}
 	}()
 	select {
@@ -204,13 +204,17 @@ func (p *Producer) begin() error {
 	return nil
 }
 
-// transact sends one half, to queue if it is not nil, and says whether it was stored and what became of it.
-func (p *Producer) transact(batch domain.Batch, queue *primitive.MessageQueue) (stored bool, result port.SendResult, err error) {
+// transact sends one half, to queue if it is not nil, with the trace context that it is part of, and says whether it was
+// stored and what became of it.
+func (p *Producer) transact(batch domain.Batch, queue *primitive.MessageQueue, traced string) (stored bool, result port.SendResult, err error) {
 	message, err := p.message(batch)
 	if err != nil {
 		return false, port.SendUnknown, err
 	}
 	message.Queue = queue
+	if traced != "" {
+		message.WithProperty(wire.TraceProperty, traced)
+	}
 	p.local.Store(message, batch)
 	defer p.local.Delete(message)
 	// The client dereferences nil when a broker answers with an id that it cannot read.
@@ -260,7 +264,7 @@ func (l listener) ExecuteLocalTransaction(message *primitive.Message) primitive.
 	if !ok {
 		return primitive.UnkonwnState
 	}
-	return l.p.ask("confirm", l.p.listener.Confirm, batch.(domain.Batch))
+	return l.p.ask("confirm", l.p.listener.Confirm, batch.(domain.Batch), message.GetProperty(wire.TraceProperty))
 }
 
 // CheckLocalTransaction is a check-back, about any instance's half.
@@ -270,15 +274,15 @@ func (l listener) CheckLocalTransaction(message *primitive.MessageExt) primitive
 		l.p.log.Warn("a half message cannot be read and goes to the consumer", "event", "half_malformed", "message_id", message.MsgId, "error", err)
 		return primitive.CommitMessageState
 	}
-	return l.p.ask("resolve", l.p.listener.Resolve, batch)
+	return l.p.ask("resolve", l.p.listener.Resolve, batch, message.GetProperty(wire.TraceProperty))
 }
 
 // ask gives the listener its time and takes a panic for unknown.
-func (p *Producer) ask(question string, listen func(context.Context, domain.Batch) domain.Verdict, batch domain.Batch) (state primitive.LocalTransactionState) {
+func (p *Producer) ask(question string, listen func(context.Context, domain.Batch) domain.Verdict, batch domain.Batch, traced string) (state primitive.LocalTransactionState) {
 	if batch.Kind == domain.BatchWarmup {
 		return primitive.RollbackMessageState
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), p.cfg.ListenerTimeout)
+	ctx, cancel := context.WithTimeout(wire.WithTrace(context.Background(), traced), p.cfg.ListenerTimeout)
 	defer cancel()
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -48,7 +48,8 @@ type Origin struct {
 	MessageID string
 	Queue     string // topic, broker and queue
 	Offset    int64
-	Times     int // deliveries before this one, as far as the broker counts them
+	Times     int    // deliveries before this one, as far as the broker counts them
+	Trace     string // W3C trace context of its send; empty: none
 }
 
 // Delivery is one message as the consumer got it.
