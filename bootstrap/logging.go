@@ -8,6 +8,8 @@ import (
 	"os"
 
 	"golang.org/x/term"
+
+	"seckill/adapters/oteltrace"
 )
 
 // newLogger writes to w: text on a terminal, JSON elsewhere, unless the settings say which.
@@ -15,10 +17,14 @@ func newLogger(c LogConfig, w io.Writer) *slog.Logger {
 	level := new(slog.LevelVar)
 	_ = level.UnmarshalText([]byte(c.Level)) // checked with the settings
 	options := &slog.HandlerOptions{Level: level}
+	var handler slog.Handler = slog.NewJSONHandler(w, options)
 	if c.Format == "text" || c.Format == "auto" && isTerminal(w) {
-		return slog.New(slog.NewTextHandler(w, options))
+		handler = slog.NewTextHandler(w, options)
 	}
-	return slog.New(slog.NewJSONHandler(w, options))
+	if oteltrace.Enabled(os.Getenv) {
+		handler = oteltrace.LogHandler(handler)
+	}
+	return slog.New(handler)
 }
 
 // isTerminal reports whether a stream leads to a person.

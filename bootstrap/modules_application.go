@@ -182,7 +182,7 @@ func newDoors(p doorsParams) *doors {
 		buyers.Tracer, operators.Tracer = p.Tracing, p.Tracing
 	}
 	d := &doors{
-		buyers: echohttp.NewBuyersDoor(buyers, echohttp.BuyersDeps{Deduct: p.Tracing.Deductor(p.Deduct), Orders: p.Order, Await: p.Await, Cancel: p.Cancel,
+		buyers: echohttp.NewBuyersDoor(buyers, echohttp.BuyersDeps{Deduct: p.Deduct, Orders: p.Order, Await: p.Await, Cancel: p.Cancel,
 			Stock: p.Stock, Readiness: p.Readiness}, p.Log),
 		operators: echohttp.NewOperatorsDoor(operators, echohttp.OperatorsDeps{Open: p.Open, Pause: p.Pause, Changes: p.Changes, Stock: p.Stock,
 			Reconcile: p.Reconcile, Trace: p.Trace, Pipeline: p.Pipeline, Verify: p.Verify, Doctor: p.Examine, Parked: p.Parked, Replay: p.Replay, Rebuild: p.Rebuild, Readiness: p.Readiness, Metrics: p.Metrics}, p.Log),

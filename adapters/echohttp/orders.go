@@ -42,6 +42,9 @@ func (d buyersDoor) createOrder(ctx context.Context, c echo.Context, who Identit
 	if err != nil {
 		return err
 	}
+	if d.cfg.Tracer != nil {
+		defer d.cfg.Tracer.Awaits(ctx, command.Key())()
+	}
 	receipt, err := d.deps.Deduct.Deduct(ctx, command)
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return domain.NewError(domain.CodeOutcomeUnknown, "", err)

@@ -5,12 +5,17 @@ import (
 	"net/http"
 
 	"github.com/labstack/echo/v4"
+
+	"seckill/domain"
 )
 
 // Tracer makes the span of a request. done ends it with the status of the answer, and the code of what went wrong inside,
 // which may be another than the caller is told; empty: nothing.
 type Tracer interface {
 	Request(r *http.Request, route string) (ctx context.Context, done func(status int, code string))
+
+	// Awaits makes the span known to the batches that the purchase will be part of, until done.
+	Awaits(ctx context.Context, key domain.Key) (done func())
 }
 
 // traced is next within a span, its errors answered, so that the status is known. Probes have none.

@@ -7,7 +7,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
-	"seckill/application"
 	"seckill/application/port"
 	"seckill/domain"
 )
@@ -17,43 +16,12 @@ const (
 	idsMax   = 16  // products named by one span
 )
 
-// Deductor is the use case of a purchase, as the door has it.
-type Deductor interface {
-	Deduct(context.Context, domain.DeductCommand) (application.Receipt, error)
-}
-
-// Deductor makes a request known by its key while it waits for its batch.
-func (t *Tracing) Deductor(inner Deductor) Deductor {
-	if t == nil {
-		return inner
-	}
-	return deductor{inner, t}
-}
-
-type deductor struct {
-	inner Deductor
-	t     *Tracing
-}
-
-func (d deductor) Deduct(ctx context.Context, command domain.DeductCommand) (application.Receipt, error) {
-	span := trace.SpanFromContext(ctx)
-	if !span.IsRecording() {
-		return d.inner.Deduct(ctx, command)
-	}
-	key, own := command.Key(), span.SpanContext()
-	span.SetAttributes(attribute.String("seckill.product", key.Product()), attribute.String("seckill.user", key.User()),
-		attribute.String("seckill.token", key.Token()))
-	d.t.waiting.Store(key, own)
-	defer d.t.waiting.CompareAndDelete(key, own)
-	return d.inner.Deduct(ctx, command)
-}
-
 // requests gives links to the requests that wait for these keys.
 func (t *Tracing) requests(n int, key func(int) domain.Key) []trace.Link {
 	var links []trace.Link
 	for i := range n {
 		if own, there := t.waiting.Load(key(i)); there && len(links) < linksMax {
-			links = append(links, trace.Link{SpanContext: own.(trace.SpanContext)})
+			links = append(links, trace.Link{SpanContext: *own.(*trace.SpanContext)})
 		}
 	}
 	return links
@@ -61,7 +29,8 @@ func (t *Tracing) requests(n int, key func(int) domain.Key) []trace.Link {
 
 // call is a span around one call of a server.
 func (t *Tracing) call(ctx context.Context, system, operation string, size int, links []trace.Link) (context.Context, trace.Span) {
-	return t.tracer.Start(ctx, operation+" "+system, trace.WithSpanKind(trace.SpanKindClient), trace.WithLinks(links...),
+	return t.tracer.Start(ctx, operation+" "+system, //nolint:spancheck // the caller ends it
+		trace.WithSpanKind(trace.SpanKindClient), trace.WithLinks(links...),
 		trace.WithAttributes(attribute.String("db.system.name", system), attribute.String("db.operation.name", operation),
 			attribute.String("db.query.summary", operation), attribute.Int("db.operation.batch.size", size)))
 }

@@ -30,7 +30,7 @@ type Tracing struct {
 	cfg      Config
 	provider *sdktrace.TracerProvider
 	tracer   trace.Tracer
-	waiting  sync.Map // domain.Key → trace.SpanContext of the request that waits for it
+	waiting  sync.Map // domain.Key → *trace.SpanContext of the request that waits for it
 }
 
 // Enabled reports whether the environment asks for traces.
