@@ -76,6 +76,9 @@ func missing(parts Parts) error {
 	if parts.RocketMQ && !rocketmqInstalled() {
 		faults = append(faults, fmt.Errorf("RocketMQ %s is missing in %s: %s", rocketmqVersion, rocketmqLib(), InstallCommand))
 	}
+	if parts.Rules && promtool() == "" {
+		faults = append(faults, fmt.Errorf("promtool is missing, also in %s: %s", filepath.Dir(promtoolPath()), InstallCommand))
+	}
 	if len(faults) > 0 {
 		faults = append(faults, errors.New("all at once, as root on Debian: "+InstallCommand))
 	}
@@ -83,8 +86,8 @@ func missing(parts Parts) error {
 }
 
 // Install brings what the parts and the race detector need and is not there:
-// programs by apt-get, where that exists and we are root, and RocketMQ's jars by
-// Maven into a cache folder.
+// programs by apt-get, where that exists and we are root, RocketMQ's jars by
+// Maven and promtool out of Debian's package into a cache folder.
 // Progress goes to out. Nothing happens when all is there.
 func Install(ctx context.Context, parts Parts, out io.Writer) error {
 	needed := append(programs(parts), program{"gcc", "gcc libc6-dev"}) // go test -race links by it
@@ -104,6 +107,11 @@ func Install(ctx context.Context, parts Parts, out io.Writer) error {
 	}
 	if parts.RocketMQ && !rocketmqInstalled() {
 		if err := mavenInstall(ctx, out); err != nil {
+			return err
+		}
+	}
+	if parts.Rules && promtool() == "" {
+		if err := promtoolInstall(ctx, out); err != nil {
 			return err
 		}
 	}
@@ -157,7 +165,43 @@ func mavenInstall(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-func rocketmqLib() string {
+// promtoolInstall takes the one program out of Debian's package: installed whole, that would start a Prometheus.
+func promtoolInstall(ctx context.Context, out io.Writer) error {
+	home := filepath.Dir(promtoolPath())
+	if find("apt-get") == "" {
+		return fmt.Errorf("promtool is missing on this machine: put it on the PATH, or into %s", home)
+	}
+	if err := os.MkdirAll(home, 0o755); err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp(home, "installing-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(work) }()
+	fmt.Fprintln(out, "fetching promtool into", home)
+	const fetch = `apt-get download -q prometheus || { apt-get update -qq && apt-get download -q prometheus; }
+dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x ./usr/bin/promtool`
+	cmd := exec.CommandContext(ctx, "sh", "-ec", fetch)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = work, out, out
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("promtool out of Debian's package prometheus: %w", err)
+	}
+	return os.Rename(filepath.Join(work, "usr", "bin", "promtool"), promtoolPath())
+}
+
+// promtool is where the program is, "" where it is missing.
+func promtool() string {
+	if path := find("promtool"); path != "" {
+		return path
+	}
+	return find(promtoolPath())
+}
+
+func promtoolPath() string { return filepath.Join(cacheFolder(), "promtool", "promtool") }
+
+// cacheFolder has what is not installed for the whole machine.
+func cacheFolder() string {
 	cache := os.Getenv("XDG_CACHE_HOME")
 	if cache == "" {
 		home, err := os.UserHomeDir()
@@ -166,8 +210,10 @@ func rocketmqLib() string {
 		}
 		cache = filepath.Join(home, ".cache")
 	}
-	return filepath.Join(cache, "seckill", "rocketmq-"+rocketmqVersion, "lib")
+	return filepath.Join(cache, "seckill")
 }
+
+func rocketmqLib() string { return filepath.Join(cacheFolder(), "rocketmq-"+rocketmqVersion, "lib") }
 
 func rocketmqInstalled() bool {
 	_, err := os.Stat(filepath.Join(rocketmqLib(), "rocketmq-broker-"+rocketmqVersion+".jar"))

@@ -35,6 +35,7 @@ type Parts struct {
 	Disk            bool // what NewDisk needs; nothing is started
 
 	Browser bool // Chromium; nothing is started
+	Rules   bool // promtool, which checks Prometheus' rules; nothing is started
 
 	// BrokerIP is where clients are told to find the broker, on its port: a proxy that a test runs between
 	// them. Empty: the broker itself.
@@ -46,7 +47,7 @@ type Parts struct {
 }
 
 // All is every part that is shared by a test run.
-var All = Parts{Redis: true, Cluster: true, MySQL: true, RocketMQ: true, Disk: true, Clocks: true, Browser: true}
+var All = Parts{Redis: true, Cluster: true, MySQL: true, RocketMQ: true, Disk: true, Clocks: true, Browser: true, Rules: true}
 
 // Stack is a set of running servers. The handles of parts that were not asked
 // for are nil.

@@ -55,6 +55,15 @@ func Browser(t testing.TB) string {
 	return find("chromium")
 }
 
+// Promtool is the path of Prometheus' promtool.
+func Promtool(t testing.TB) string {
+	t.Helper()
+	if err := missing(Parts{Rules: true}); err != nil {
+		t.Fatal(err)
+	}
+	return promtool()
+}
+
 // UniqueID is an id that no other test uses: a letter and 20 hexadecimal digits,
 // so it serves as product, user, token, topic, group or database name.
 func UniqueID(t testing.TB) string {
