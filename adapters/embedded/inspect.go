@@ -76,7 +76,7 @@ func (i Inspector) space() port.Reading {
 		return r
 	}
 	r.Known = true
-	block := uint64(disk.Bsize) //nolint:gosec // a size; its type differs between systems
+	block := uint64(disk.Bsize) // a size, whose type differs between systems
 	r.Number = int64(min(disk.Bavail, math.MaxInt64/block) * block)
 	return r
 }
