@@ -47,6 +47,7 @@ type DeductStock struct {
 	batches, commands, sentBatches, sentFlows atomic.Int64
 	full                                      atomic.Int64
 	told                                      answerCounts
+	times                                     timeCounts
 	quietGate, quietSend, quietLookUp         sparse
 }
 
@@ -89,7 +90,7 @@ func (d *DeductStock) Stop(ctx context.Context) error { return d.lane.stop(ctx) 
 func (d *DeductStock) Stats() LaneStats {
 	return LaneStats{Waiting: d.lane.occupied(), Batches: d.batches.Load(), Commands: d.commands.Load(),
 		SentBatches: d.sentBatches.Load(), SentFlows: d.sentFlows.Load(),
-		Full: d.full.Load(), Answered: d.told.all()}
+		Full: d.full.Load(), Answered: d.told.all(), Times: d.times.all()}
 }
 
 // Deduct takes one purchase. A Receipt means that the order appears, or, replayed, how it stands.
@@ -97,8 +98,10 @@ func (d *DeductStock) Stats() LaneStats {
 // sale-closed; busy and rebuilding say that nothing was taken, outcome-unknown that something
 // may have been: in all three the same token asked again tells the truth.
 func (d *DeductStock) Deduct(ctx context.Context, command domain.DeductCommand) (Receipt, error) {
+	begun := time.Now()
 	receipt, err := d.take(ctx, command)
 	d.told.note(receipt, err)
+	d.times.note(time.Since(begun))
 	return receipt, err
 }
 

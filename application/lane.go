@@ -241,4 +241,5 @@ type LaneStats struct {
 	SentFlows   int64
 	Full        int64          // purchases refused because the queue was full
 	Answered    [Answers]int64 // purchases by what their buyers were told
+	Times       TimeCounts     // in which they were told
 }

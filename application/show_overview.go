@@ -11,16 +11,18 @@ import (
 
 // Bounds of an Overview.
 const (
-	overviewMax     = 100         // products, in order of id
-	overviewOpenMax = 1_000       // open flows of a product that are gone through; with more it is in motion
-	overviewReadMax = time.Second // for each part's answer; one that hangs must not cost the others theirs
+	overviewMax     = 100              // products, in order of id
+	overviewOpenMax = 1_000            // open flows of a product that are gone through; with more it is in motion
+	overviewReadMax = time.Second      // for each part's answer; one that hangs must not cost the others theirs
+	overviewApart   = 10 * time.Second // between two looks that say how things go; with more, nobody watched
 )
 
 // Overview is what an operator watches: pipeline, answers and products at one moment. Nil marks what could not be read.
 type Overview struct {
 	At       time.Time             `json:"at"`
 	Pipeline PipelineView          `json:"pipeline"`
-	Answers  []AnswerCount         `json:"answers"` // to purchases since the start; of this instance
+	Answers  []AnswerCount         `json:"answers"`     // to purchases since the start; of this instance
+	Times    *AnswerTimes          `json:"answerTimes"` // of the purchases answered since the look before; nil: of none, or no such look
 	Parts    map[string]PartStatus `json:"parts"`
 	Products []ProductLine         `json:"products"`
 	Listed   bool                  `json:"productsRead"` // the ledger's list could be read; otherwise it is that of an earlier look
@@ -86,6 +88,8 @@ type ShowOverview struct {
 	mu    sync.Mutex
 	known []string             // as they were listed last
 	looks map[string]stockLook // the last ones
+	at    time.Time            // of the last look
+	times TimeCounts           // as they were then
 }
 
 // NewShowOverview wires the use case; pipeline, lane and parts are those of the other use cases.
@@ -100,10 +104,7 @@ func (s *ShowOverview) Show(ctx context.Context) Overview {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	view := Overview{At: s.clock.Now(), Answers: []AnswerCount{}, Products: []ProductLine{}}
-	for told, n := range s.lane().Answered {
-		answer := DeductAnswer(told)
-		view.Answers = append(view.Answers, AnswerCount{answer.String(), answer.refuses(), n})
-	}
+	s.addAnswers(&view)
 	var reading sync.WaitGroup
 	reading.Go(func() { view.Parts, _ = s.parts(ctx) })
 	reading.Go(func() {
@@ -114,6 +115,18 @@ func (s *ShowOverview) Show(ctx context.Context) Overview {
 	s.addProducts(ctx, &view)
 	reading.Wait()
 	return view
+}
+
+func (s *ShowOverview) addAnswers(view *Overview) {
+	lane := s.lane()
+	for told, n := range lane.Answered {
+		answer := DeductAnswer(told)
+		view.Answers = append(view.Answers, AnswerCount{answer.String(), answer.refuses(), n})
+	}
+	if view.At.Sub(s.at) <= overviewApart {
+		view.Times = lane.Times.Since(s.times)
+	}
+	s.at, s.times = view.At, lane.Times
 }
 
 // bothSides is what was read for all products at once, in the order of ShowOverview.known.

@@ -14,11 +14,14 @@ import (
 )
 
 func overviewOf(eyes application.StockEyes) *application.ShowOverview {
-	counts := application.LaneStats{}
+	return overviewWith(eyes, &application.LaneStats{})
+}
+
+func overviewWith(eyes application.StockEyes, counts *application.LaneStats) *application.ShowOverview {
 	counts.Answered[application.ToldAccepted], counts.Answered[application.ToldNotEnough] = 5, 7
 	counts.Answered[application.ToldRepeat], counts.Answered[application.ToldUnknown] = 2, 1
 	return application.NewShowOverview(eyes, func(ctx context.Context) application.PipelineView { return application.PipelineView{} },
-		func() application.LaneStats { return counts },
+		func() application.LaneStats { return *counts },
 		func(context.Context) (map[string]application.PartStatus, bool) {
 			return map[string]application.PartStatus{"gate": {OK: true}}, true
 		}, wallClock{})
@@ -129,6 +132,32 @@ func TestAFlowFromTheFutureHasWaitedForNoTime(t *testing.T) {
 		s.gate.Deduct(t.Context(), time.Now().Add(time.Hour), []port.DeductItem{item})
 		if p := seen(t, overviewOf(s.eyes)); p.OldestOpen == nil || *p.OldestOpen != 0 {
 			t.Errorf("%v", p.OldestOpen)
+		}
+	})
+}
+
+func TestAnswerTimesAreUnknownWhereNobodyLookedOrBought(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "", func(t *testing.T) {
+		counts := &application.LaneStats{}
+		show := overviewWith(newShop(nil).eyes, counts)
+		for _, step := range []struct {
+			words    string
+			answered int64
+			later    time.Duration
+			known    bool
+		}{
+			{"a first look", 5, time.Second, false},
+			{"some were answered", 5, time.Second, true},
+			{"none was answered", 0, time.Second, false},
+			{"nobody looked for long", 5, time.Minute, false},
+			{"looked again", 5, 2 * time.Second, true},
+		} {
+			time.Sleep(step.later)
+			counts.Times[20] += step.answered
+			if got := show.Show(t.Context()).Times; (got != nil) != step.known {
+				t.Errorf("%s: %+v", step.words, got)
+			}
 		}
 	})
 }

@@ -227,6 +227,25 @@ func TestLargeNumbersKeepTheirDigitsAndNoTimeIsNegative(t *testing.T) {
 	b.says("[data-answer=accepted]", "1,234,567,890")
 }
 
+func TestAnswerTimesAreShownInMillisecondsAndNeverAsZeroWhereNothingWasAnswered(t *testing.T) {
+	t.Parallel()
+	s := onStage(t)
+	b := s.play(t, "reader")
+	b.says("[data-f=p99]", "–")
+	s.show(func(v *application.Overview) {
+		v.Times = &application.AnswerTimes{P50: 0.00214, P99: 0.2504}
+		v.Answers[0].Count++
+	})
+	b.says("[data-f=p50]", "2.1 ms")
+	b.says("[data-f=p99]", "250 ms")
+	b.click("#twin summary")
+	b.wait("the table of the charts", "document.querySelector('#twin-rows td:nth-child(4)').innerText === '2.1' && document.querySelector('#twin-rows td:nth-child(5)').innerText === '250'")
+	b.says("#chart-times", "p99")
+	b.accessible("times")
+	s.show(func(v *application.Overview) { v.Times = nil })
+	b.says("[data-f=p50]", "–")
+}
+
 func TestWhatDoesNotExistIsSaidInPlainWords(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)

@@ -34,6 +34,8 @@ type sample struct {
 	At        int64             `json:"at"` // Unix milliseconds
 	Accepted  int64             `json:"accepted"`
 	Refused   int64             `json:"refused"`
+	P50       *float64          `json:"p50"` // seconds
+	P99       *float64          `json:"p99"`
 	InFlight  *int64            `json:"inFlight"`
 	Lag       *int64            `json:"lag"`
 	Remaining map[string]*int64 `json:"remaining"`
@@ -166,6 +168,9 @@ var withTimes = json.WithMarshalers(json.MarshalToFunc(func(out *jsontext.Encode
 func sampleOf(view application.Overview) sample {
 	s := sample{At: view.At.UnixMilli(), Accepted: view.Accepted(), Refused: view.Refused(), InFlight: view.Pipeline.OpenFlows,
 		Lag: view.Pipeline.LagMessages, Remaining: make(map[string]*int64, tracedMax)}
+	if t := view.Times; t != nil {
+		s.P50, s.P99 = &t.P50, &t.P99
+	}
 	for _, p := range view.Products[:min(len(view.Products), tracedMax)] {
 		s.Remaining[p.Product] = p.Gate
 	}

@@ -178,6 +178,7 @@ func TestTheHistoryIsOldestFirstBoundedAndKeepsWhatCouldNotBeReadAsNull(t *testi
 			view := application.Overview{At: time.Now(), Products: []application.ProductLine{{Product: "p"}}}
 			if b.looks.Load()%2 == 0 {
 				view.Pipeline.LagMessages, view.Products[0].Gate = &left, &left
+				view.Times = &application.AnswerTimes{P50: 0.002, P99: 0.01}
 			}
 			return view
 		}
@@ -192,6 +193,7 @@ func TestTheHistoryIsOldestFirstBoundedAndKeepsWhatCouldNotBeReadAsNull(t *testi
 			Samples []struct {
 				At        int64
 				Lag       *int64
+				P50, P99  *float64
 				Remaining map[string]*int64
 			}
 		}
@@ -206,7 +208,8 @@ func TestTheHistoryIsOldestFirstBoundedAndKeepsWhatCouldNotBeReadAsNull(t *testi
 			if s.At <= before.At {
 				t.Fatalf("sample %d is not later than the one before", i+1)
 			}
-			if known := s.Lag != nil; known == (before.Lag != nil) || known != (s.Remaining["p"] != nil) || known && *s.Lag != 12 {
+			if known := s.Lag != nil; known == (before.Lag != nil) || known != (s.Remaining["p"] != nil) || known && *s.Lag != 12 ||
+				known != (s.P50 != nil) || known != (s.P99 != nil) || known && *s.P99 != 0.01 {
 				t.Fatalf("a reading that failed is not null: %+v after %+v", s, before)
 			}
 		}

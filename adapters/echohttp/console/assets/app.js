@@ -16,6 +16,7 @@ const day = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'med
 const known = (n) => n !== null && n !== undefined;
 const num = (n) => (known(n) ? whole.format(n) : '?');
 const rate = (n) => (known(n) ? (n > 0 && n < 10 ? tenth : whole).format(n) : '?');
+const millis = (seconds) => (known(seconds) ? seconds * 1000 : null);
 const when = (t) => (t ? day.format(new Date(t)) : '–');
 const many = (n, one) => `${num(n)} ${n === 1 ? one : `${one}s`}`;
 const units = (n) => many(n, 'unit');
@@ -140,6 +141,9 @@ function drawPipeline(s) {
   put(fields['accepted-rate'], rate(perSecond(accepted)));
   put(fields['refused-rate'], rate(perSecond(refused)));
   put(fields['accepted-total'], num(accepted(s)));
+  const times = state.recent.map((x) => x.answerTimes).filter(known).pop(); // like rates: of the last few
+  const quiet = perSecond((x) => answers(x, () => true)) === 0;
+  for (const name of ['p50', 'p99']) put(fields[name], times ? `${rate(millis(times[`${name}Seconds`]))} ms` : quiet ? '–' : '?');
   put(fields.lane, num(p.laneWaiting));
   put(fields.batch, mean(commands, batches));
   put(fields.intake, p.intake);
@@ -432,6 +436,7 @@ const charts = [];
 
 const sampleOf = (s) => ({
   started: s.started, at: Date.parse(s.at), accepted: accepted(s), refused: refused(s), inFlight: s.pipeline.openFlows, lag: s.pipeline.lagMessages,
+  p50: s.answerTimes ? s.answerTimes.p50Seconds : null, p99: s.answerTimes ? s.answerTimes.p99Seconds : null,
   remaining: Object.fromEntries(s.products.slice(0, 6).map((p) => [p.productId, p.gate])),
 });
 
@@ -447,7 +452,7 @@ async function loadHistory() {
 
 // Between two samples that are far apart nobody watched: nothing is known of that time.
 function series() {
-  const out = { at: [], accepted: [], refused: [], inFlight: [], lag: [], products: [], remaining: {} };
+  const out = { at: [], accepted: [], refused: [], p50: [], p99: [], inFlight: [], lag: [], products: [], remaining: {} };
   out.products = Object.keys(samples.length ? samples[samples.length - 1].remaining : {}).slice(0, 6);
   for (const id of out.products) out.remaining[id] = [];
   const add = (at, x, before) => {
@@ -456,6 +461,8 @@ function series() {
     out.at.push(at / 1000);
     out.accepted.push(x ? speed('accepted') : null);
     out.refused.push(x ? speed('refused') : null);
+    out.p50.push(x ? millis(x.p50) : null);
+    out.p99.push(x ? millis(x.p99) : null);
     out.inFlight.push(x && known(x.inFlight) ? x.inFlight : null);
     out.lag.push(x && known(x.lag) ? x.lag : null);
     for (const id of out.products) out.remaining[id].push(x && known(x.remaining[id]) ? x.remaining[id] : null);
@@ -484,9 +491,17 @@ function chartOf(id, lines) {
       { ...axis, size: 52, values: (u, ticks) => ticks.map((t) => (Number.isInteger(t) ? whole.format(t) : '')) },
     ],
     series: [{ value: (u, t) => (known(t) ? clock.format(new Date(t * 1000)) : 'now') }, ...lines.map(([label, name, dash]) => ({
-      label, stroke: color(name), width: 1.75, dash, points: { show: false }, value: (u, v, line, at) => rate(at === null ? u.data[line][u.data[0].length - 1] : v), // without a pointer: the newest
+      label, stroke: color(name), width: 1.75, dash, points: { show: false, filter: lonely }, value: (u, v, line, at) => rate(at === null ? u.data[line][u.data[0].length - 1] : v), // without a pointer: the newest
     }))],
   }, null, $(id));
+}
+
+// A value between two unknown ones makes no line, and so is drawn as a point.
+function lonely(u, line) {
+  const values = u.data[line];
+  const at = [];
+  values.forEach((v, i) => { if (known(v) && !known(values[i - 1]) && !known(values[i + 1])) at.push(i); });
+  return at.length ? at : null;
 }
 
 const lineColors = ['blue', 'orange', 'green', 'violet', 'pink', 'grey'];
@@ -496,6 +511,7 @@ function buildCharts(products) {
   while (charts.length) charts.pop().destroy();
   charts.push(
     chartOf('chart-rates', [['accepted', 'green', []], ['refused', 'orange', [6, 4]]]),
+    chartOf('chart-times', [['p50', 'blue', []], ['p99', 'pink', [6, 4]]]),
     chartOf('chart-way', [['in flight', 'blue', []], ['lag', 'violet', [6, 4]]]),
     chartOf('chart-left', products.map((id, i) => [id, lineColors[i], dashes[i]])));
   charts.products = products.join(' ');
@@ -506,14 +522,15 @@ function drawCharts() {
   const d = series();
   if (!charts.length || charts.products !== d.products.join(' ')) buildCharts(d.products);
   charts[0].setData([d.at, d.accepted, d.refused]);
-  charts[1].setData([d.at, d.inFlight, d.lag]);
-  charts[2].setData([d.at, ...d.products.map((id) => d.remaining[id])]);
+  charts[1].setData([d.at, d.p50, d.p99]);
+  charts[2].setData([d.at, d.inFlight, d.lag]);
+  charts[3].setData([d.at, ...d.products.map((id) => d.remaining[id])]);
   if ($('twin').open) drawTwin(d);
 }
 
-// By the minute, newest first: means of rates, last values of the rest.
+// By the minute, newest first: means of rates, the longest of answer times, last values of the rest.
 function drawTwin(d) {
-  const heads = ['Minute', 'Accepted/s', 'Refused/s', 'In flight', 'Lag', ...d.products.map((id) => `Left of ${id}`)];
+  const heads = ['Minute', 'Accepted/s', 'Refused/s', 'p50 at most, ms', 'p99 at most, ms', 'In flight', 'Lag', ...d.products.map((id) => `Left of ${id}`)];
   $('twin-head').replaceChildren(...heads.map((h) => el('th', { scope: 'col' }, h)));
   const minutes = new Map();
   d.at.forEach((t, i) => {
@@ -525,10 +542,12 @@ function drawTwin(d) {
     const values = at.map((i) => list[i]).filter(known);
     return values.length ? values.reduce((a, b) => a + b, 0) / values.length : null;
   };
+  const most = (list, at) => at.map((i) => list[i]).filter(known).reduce((a, b) => Math.max(a, b), null);
   const last = (list, at) => at.map((i) => list[i]).filter(known).pop();
   $('twin-rows').replaceChildren(...[...minutes].reverse().map(([minute, at]) => el('tr', {},
     el('th', { scope: 'row' }, clock.format(new Date(minute * 60000)).slice(0, 5)),
     el('td', {}, rate(mean(d.accepted, at))), el('td', {}, rate(mean(d.refused, at))),
+    el('td', {}, rate(most(d.p50, at))), el('td', {}, rate(most(d.p99, at))),
     el('td', {}, num(last(d.inFlight, at))), el('td', {}, num(last(d.lag, at))),
     d.products.map((id) => el('td', {}, num(last(d.remaining[id], at)))))));
 }
