@@ -2,6 +2,7 @@ package application_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,10 +20,9 @@ func ordersOver(t *testing.T, row func(look int) (domain.Order, error)) *applica
 	t.Helper()
 	ctrl := gomock.NewController(t)
 	ledger, gate := portmock.NewMockLedger(ctrl), portmock.NewMockGate(ctrl)
-	look := 0
+	var looks atomic.Int64
 	ledger.EXPECT().Fates(gomock.Any(), gomock.Any()).DoAndReturn(func(context.Context, []domain.Key) ([]domain.Order, error) {
-		look++
-		order, err := row(look)
+		order, err := row(int(looks.Add(1)))
 		return []domain.Order{order}, err
 	}).AnyTimes()
 	gate.EXPECT().Check(gomock.Any(), gomock.Any()).DoAndReturn(func(ctx context.Context, keys []domain.Key) ([]port.CheckReply, error) {
