@@ -48,6 +48,7 @@ type DeductStock struct {
 	full                                      atomic.Int64
 	told                                      answerCounts
 	times                                     timeCounts
+	latest                                    latestPurchases
 	quietGate, quietSend, quietLookUp         sparse
 }
 
@@ -93,6 +94,9 @@ func (d *DeductStock) Stats() LaneStats {
 		Full: d.full.Load(), Answered: d.told.all(), Times: d.times.all()}
 }
 
+// Latest are some of the purchases accepted last, newest first; never many.
+func (d *DeductStock) Latest() []AcceptedPurchase { return d.latest.all() }
+
 // Deduct takes one purchase. A Receipt means that the order appears, or, replayed, how it stands.
 // Codes of refusal: product-not-found, stock-not-enough, limit-reached, token-refused, token-reused,
 // sale-closed; busy and rebuilding say that nothing was taken, outcome-unknown that something
@@ -100,8 +104,12 @@ func (d *DeductStock) Stats() LaneStats {
 func (d *DeductStock) Deduct(ctx context.Context, command domain.DeductCommand) (Receipt, error) {
 	begun := time.Now()
 	receipt, err := d.take(ctx, command)
+	ended := time.Now()
 	d.told.note(receipt, err)
-	d.times.note(time.Since(begun))
+	d.times.note(ended.Sub(begun))
+	if err == nil && !receipt.Replayed {
+		d.latest.note(ended, receipt.Order)
+	}
 	return receipt, err
 }
 

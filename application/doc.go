@@ -23,7 +23,7 @@
 //	ShowPipeline         operators' door                    StockEyes Parking BacklogReader Clock, stats of the others
 //	SurveySale           itself, each five seconds          StockEyes Book Parking BacklogReader Clock
 //	TracePurchase        operators' door                    StockEyes Book Parking BacklogReader Clock, RelayOpenFlows
-//	ShowOverview         console                            StockEyes Clock, ShowPipeline, Readiness, the lane's stats
+//	ShowOverview         console                            StockEyes Clock, ShowPipeline, Readiness, DeductStock (stats, latest)
 //	ListParked           operators' door                    Parking
 //	ReconcileStock       schedule, operators' door, command StockEyes Gate Sender ReportStore AuditLog, Suspects
 //	VerifyBooks          operators' door, command           StockEyes Book Clock

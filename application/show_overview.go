@@ -23,6 +23,7 @@ type Overview struct {
 	Pipeline PipelineView          `json:"pipeline"`
 	Answers  []AnswerCount         `json:"answers"`     // to purchases since the start; of this instance
 	Times    *AnswerTimes          `json:"answerTimes"` // of the purchases answered since the look before; nil: of none, or no such look
+	Latest   []AcceptedPurchase    `json:"latest"`      // newest first, of this instance; of many at once only some
 	Parts    map[string]PartStatus `json:"parts"`
 	Products []ProductLine         `json:"products"`
 	Listed   bool                  `json:"productsRead"` // the ledger's list could be read; otherwise it is that of an earlier look
@@ -82,6 +83,7 @@ type ShowOverview struct {
 	eyes     StockEyes
 	pipeline func(context.Context) PipelineView
 	lane     func() LaneStats
+	latest   func() []AcceptedPurchase
 	parts    func(context.Context) (map[string]PartStatus, bool)
 	clock    port.Clock
 
@@ -92,10 +94,10 @@ type ShowOverview struct {
 	times TimeCounts           // as they were then
 }
 
-// NewShowOverview wires the use case; pipeline, lane and parts are those of the other use cases.
+// NewShowOverview wires the use case; pipeline, lane, latest and parts are those of the other use cases.
 func NewShowOverview(eyes StockEyes, pipeline func(context.Context) PipelineView, lane func() LaneStats,
-	parts func(context.Context) (map[string]PartStatus, bool), clock port.Clock) *ShowOverview {
-	return &ShowOverview{eyes: eyes, pipeline: pipeline, lane: lane, parts: parts, clock: clock}
+	latest func() []AcceptedPurchase, parts func(context.Context) (map[string]PartStatus, bool), clock port.Clock) *ShowOverview {
+	return &ShowOverview{eyes: eyes, pipeline: pipeline, lane: lane, latest: latest, parts: parts, clock: clock}
 }
 
 // Show never fails: what could not be read is nil, and one part that is away or hangs blanks no other. Callers at one
@@ -103,7 +105,7 @@ func NewShowOverview(eyes StockEyes, pipeline func(context.Context) PipelineView
 func (s *ShowOverview) Show(ctx context.Context) Overview {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	view := Overview{At: s.clock.Now(), Answers: []AnswerCount{}, Products: []ProductLine{}}
+	view := Overview{At: s.clock.Now(), Answers: []AnswerCount{}, Latest: s.latest(), Products: []ProductLine{}}
 	s.addAnswers(&view)
 	var reading sync.WaitGroup
 	reading.Go(func() { view.Parts, _ = s.parts(ctx) })

@@ -22,6 +22,9 @@ func overviewWith(eyes application.StockEyes, counts *application.LaneStats) *ap
 	counts.Answered[application.ToldRepeat], counts.Answered[application.ToldUnknown] = 2, 1
 	return application.NewShowOverview(eyes, func(ctx context.Context) application.PipelineView { return application.PipelineView{} },
 		func() application.LaneStats { return *counts },
+		func() []application.AcceptedPurchase {
+			return []application.AcceptedPurchase{{Token: "newest"}, {Token: "older"}}
+		},
 		func(context.Context) (map[string]application.PartStatus, bool) {
 			return map[string]application.PartStatus{"gate": {OK: true}}, true
 		}, wallClock{})
@@ -56,7 +59,7 @@ func TestTwoLooksThatAgreeProveThatBothSidesDoOrDoNot(t *testing.T) {
 			*p.Drift != 0 || p.Balance != application.VerdictHolds || *p.OldestOpen != 1 {
 			t.Errorf("%+v", p)
 		}
-		if first.Accepted() != 5 || first.Refused() != 7 || !first.Parts["gate"].OK {
+		if first.Accepted() != 5 || first.Refused() != 7 || !first.Parts["gate"].OK || len(first.Latest) != 2 || first.Latest[0].Token != "newest" {
 			t.Errorf("%+v", first)
 		}
 	})

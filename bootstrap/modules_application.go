@@ -93,7 +93,7 @@ func newTracePurchase(eyes application.StockEyes, book port.Book, parking port.P
 
 func newShowOverview(eyes application.StockEyes, pipeline *application.ShowPipeline, lane *application.DeductStock,
 	readiness *application.Readiness, clock port.Clock) *application.ShowOverview {
-	return application.NewShowOverview(eyes, pipeline.Show, lane.Stats, readiness.Check, clock)
+	return application.NewShowOverview(eyes, pipeline.Show, lane.Stats, lane.Latest, readiness.Check, clock)
 }
 
 func newRebuild(epochs port.Epochs, catalog port.Catalog, gate port.GateAdmin, flows port.OpenFlows, ledger port.Ledger,

@@ -246,6 +246,43 @@ func TestAnswerTimesAreShownInMillisecondsAndNeverAsZeroWhereNothingWasAnswered(
 	b.says("[data-f=p50]", "–")
 }
 
+func TestWhatWasAcceptedLastIsTracedByOneButtonAndStandsStillUnderIt(t *testing.T) {
+	t.Parallel()
+	s := onStage(t)
+	s.on("GET trace", func(asked) (int, any) {
+		return 200, map[string]any{"status": "confirmed", "quantity": 2, "unread": []string{}, "steps": []any{map[string]any{"step": "deducted", "state": "done"}}}
+	})
+	buys := func(v *application.Overview, users ...string) {
+		v.Latest = nil
+		for i, user := range users {
+			v.Latest = append(v.Latest, application.AcceptedPurchase{Product: "phone", User: user, Token: "t-" + user, Quantity: 2,
+				At: time.UnixMilli(1_700_000_000_000 - int64(i)*150)})
+		}
+	}
+	s.show(func(v *application.Overview) { buys(v, "<b>ann</b>", "bob") })
+	b := s.play(t, "reader")
+	b.says("#feed-rows tr:first-child", "<b>ann</b>")
+	b.says("#feed-rows tr:first-child", "2 × phone")
+	b.says("#feed-rows tr:nth-child(2)", "accepted")
+	b.click("#feed-rows tr:nth-child(2) button")
+	b.says("#trace-result", "2 units, confirmed")
+	if got := eval[string](b, "[...new FormData(document.querySelector('#trace-form')).values()].join(' ')"); got != "phone bob t-bob" {
+		t.Errorf("traced %q", got)
+	}
+	b.size(390, 844)
+	b.accessible("feed-narrow")
+	b.size(1440, 1000)
+	b.accessible("feed")
+	s.show(func(v *application.Overview) { buys(v, "eve", "<b>ann</b>"); v.Answers[0].Count = 77 })
+	b.says("[data-answer=accepted]", "77")
+	b.says("#feed-rows tr:first-child", "<b>ann</b>") // the pointer is still there
+	b.click("#trace-form [name=uid]")
+	b.says("#feed-rows tr:first-child", "eve")
+	if got := eval[int](b, "document.querySelectorAll('#feed-rows tr').length"); got != 2 {
+		t.Errorf("%d rows", got)
+	}
+}
+
 func TestWhatDoesNotExistIsSaidInPlainWords(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)

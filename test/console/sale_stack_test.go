@@ -161,8 +161,7 @@ func traceOne(b *tab, product string) {
 	b.excuse("status of 404")
 	b.press("#trace-form", "Trace")
 	b.says("#trace-result", "There is no such order")
-	b.fill("#trace-form", "uid", "u-0")
-	b.press("#trace-form", "Trace")
+	b.press("#feed", "Trace")
 	b.says("#trace-result", "1 unit, confirmed")
 }
 

@@ -125,6 +125,7 @@ function draw() {
   drawVerdict(s);
   drawAlerts(s);
   drawCharts();
+  drawFeed(s);
   noteParked(s.pipeline.parked);
   speak(s);
 }
@@ -287,6 +288,34 @@ function drawVerdict(s) {
   }
   show('eq-sold', 'words-sold', verdictOf(list, (p) => p.sold + p.gate === p.total));
   show('eq-way', 'words-way', verdictOf(list, (p) => p.gate + p.inFlight === p.ledger));
+}
+
+/* ---- accepted last ---- */
+
+const fed = new Map(); // rows by purchase
+
+// The table stands still under a pointer and under the focus, so that nobody traces another purchase than the one meant.
+function drawFeed(s) {
+  const body = $('feed-rows');
+  if (body.matches(':hover, :focus-within')) return;
+  const keyOf = (p) => JSON.stringify([p.productId, p.uid, p.token, p.at]);
+  const keep = new Set(s.latest.map(keyOf));
+  for (const [key, row] of fed) {
+    if (keep.has(key)) continue;
+    row.remove();
+    fed.delete(key);
+  }
+  s.latest.forEach((p, i) => {
+    const key = keyOf(p);
+    if (!fed.has(key)) fed.set(key, feedRow(p));
+    if (body.children[i] !== fed.get(key)) body.insertBefore(fed.get(key), body.children[i] || null);
+  });
+}
+
+function feedRow(p) {
+  return el('tr', {}, el('td', {}, clock.format(new Date(p.at))), el('td', {}, p.uid), el('td', {}, `${num(p.quantity)} × ${p.productId}`),
+    el('td', {}, p.token), el('td', {}, tag('', '→', 'accepted')),
+    el('td', {}, el('div', { class: 'acts' }, el('button', { 'aria-label': `Trace ${p.token} of ${p.uid}`, onclick: () => traceOf(p.productId, p.uid, p.token) }, 'Trace'))));
 }
 
 /* ---- what needs attention ---- */
@@ -845,6 +874,13 @@ function trace(event) {
   });
 }
 
+function traceOf(...words) {
+  const form = $('trace-form');
+  ['productId', 'uid', 'token'].forEach((name, i) => { form.elements[name].value = words[i] || ''; });
+  $('trace').scrollIntoView();
+  if (form.reportValidity()) form.requestSubmit();
+}
+
 /* ---- reconcile: plan, then apply ---- */
 
 const kinds = {
@@ -1009,10 +1045,7 @@ function search(event) {
     showProduct(words[0]);
     return;
   }
-  const form = $('trace-form');
-  ['productId', 'uid', 'token'].forEach((name, i) => { form.elements[name].value = words[i] || ''; });
-  $('trace').scrollIntoView();
-  if (form.reportValidity()) form.requestSubmit();
+  traceOf(...words);
 }
 
 /* ---- keys ---- */
