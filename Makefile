@@ -37,6 +37,8 @@ dist: build ## archives for Linux and macOS in bin/dist, with completions and ch
 		name=seckill-$(VERSION)-$${target%/*}-$${target#*/}; mkdir bin/dist/$$name; \
 		GOOS=$${target%/*} GOARCH=$${target#*/} CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/dist/$$name/seckill ./bootstrap/seckill; \
 		cp -R README.md CHANGELOG.md bin/dist/completions bin/dist/$$name; \
+		mkdir bin/dist/$$name/bootstrap; cp -R bootstrap/reference bootstrap/deploy bin/dist/$$name/bootstrap; \
+		rm -r bin/dist/$$name/bootstrap/deploy/check; rm bin/dist/$$name/bootstrap/reference/*.go; \
 		tar -czf bin/dist/$$name.tar.gz -C bin/dist $$name; rm -r bin/dist/$$name; echo bin/dist/$$name.tar.gz; \
 	done; \
 	rm -r bin/dist/completions; cd bin/dist; \

@@ -38,6 +38,7 @@ type Consumer struct {
 	log       *slog.Logger
 	directory *directory
 	tracker   *tracker
+	reach     *reach
 	client    mq.PushConsumer
 	ours      func(*primitive.MessageExt) bool // nil: every message of the topic is
 
@@ -66,7 +67,7 @@ type parcel struct {
 // NewConsumer makes a consumer; it connects when it is started.
 func NewConsumer(cfg Config, handler port.DeliveryHandler, log *slog.Logger) *Consumer {
 	c := &Consumer{cfg: cfg, handler: handler, log: log, directory: newDirectory(cfg), tracker: newTracker(cfg.Topic),
-		parcels: make(chan *parcel), released: make(chan struct{})}
+		reach: newReach(cfg), parcels: make(chan *parcel), released: make(chan struct{})}
 	c.ctx, c.abandon = context.WithCancel(context.Background())
 	c.draining, c.drain = context.WithCancel(context.Background())
 	return c
@@ -183,10 +184,14 @@ func (c *Consumer) shutdown() error {
 // Check says whether the name servers answer and know the topic. CodeUnavailable.
 func (c *Consumer) Check(ctx context.Context) error { return c.directory.check(ctx) }
 
-// Backlog is port.BacklogReader's: the queues that this instance consumes, as of the last pulls.
-func (c *Consumer) Backlog(context.Context) port.Backlog {
-	messages, known := c.tracker.lag()
-	return port.Backlog{Known: known, Messages: messages}
+// Backlog is port.BacklogReader's: the queues that this instance consumes, as of the last pulls. It is not known while a
+// broker that has one of them does not answer.
+func (c *Consumer) Backlog(ctx context.Context) port.Backlog {
+	messages, brokers := c.tracker.lag()
+	if len(brokers) == 0 || !c.reach.all(ctx, brokers) {
+		return port.Backlog{}
+	}
+	return port.Backlog{Known: true, Messages: messages}
 }
 
 // callback takes one pull of one queue. It returns success when all of it is finished; a consumer

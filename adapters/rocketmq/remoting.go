@@ -21,6 +21,7 @@ import (
 const (
 	askBrokerConfig = 26
 	askBrokerState  = 28
+	askMaxOffset    = 30
 	askRoute        = 105
 	askCluster      = 106
 	askConsumers    = 203

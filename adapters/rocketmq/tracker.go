@@ -2,6 +2,7 @@ package rocketmq
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,8 +22,8 @@ type tracker struct {
 	mu       sync.Mutex
 	changed  *sync.Cond
 	books    map[*primitive.MessageQueue]*book
-	current  map[string]*book // by queue name: the newest assignment's
-	assigned map[string]bool  // queue names that the last rebalance gave this consumer
+	current  map[string]*book  // by queue name: the newest assignment's
+	assigned map[string]string // queue names that the last rebalance gave this consumer, with their broker's
 }
 
 type book struct {
@@ -33,7 +34,7 @@ type book struct {
 }
 
 func newTracker(topic string) *tracker {
-	t := &tracker{topic: topic, books: make(map[*primitive.MessageQueue]*book), current: make(map[string]*book), assigned: make(map[string]bool)}
+	t := &tracker{topic: topic, books: make(map[*primitive.MessageQueue]*book), current: make(map[string]*book), assigned: make(map[string]string)}
 	t.changed = sync.NewCond(&t.mu)
 	return t
 }
@@ -130,20 +131,23 @@ func (t *tracker) allocate(group, id string, all []*primitive.MessageQueue, memb
 	defer t.mu.Unlock()
 	clear(t.assigned)
 	for _, queue := range mine {
-		t.assigned[queueName(queue)] = true
+		t.assigned[queueName(queue)] = queue.BrokerName
 	}
 	return mine
 }
 
-// lag is how many messages of the assigned queues wait, as far as the last pulls told; known is
-// false while no queue is assigned.
-func (t *tracker) lag() (messages int64, known bool) {
+// lag is how many messages of the assigned queues wait, as far as the last pulls told, and the brokers that have these
+// queues: none while no queue is assigned.
+func (t *tracker) lag() (messages int64, brokers []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for name := range t.assigned {
+	for name, broker := range t.assigned {
 		if b, pulled := t.current[name]; pulled {
 			messages += max(b.end, b.next) - b.lowest()
 		}
+		if !slices.Contains(brokers, broker) {
+			brokers = append(brokers, broker)
+		}
 	}
-	return messages, len(t.assigned) > 0
+	return messages, brokers
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	mq "github.com/apache/rocketmq-client-go/v2"
@@ -264,11 +265,42 @@ func TestABarrierWaitsForEverythingPulledBeforeItInWhateverOrderCallbacksRun(t *
 		if !finished[barrierAt] || len(finished) != last-10+1 {
 			t.Fatalf("seed %d: %d finished", seed, len(finished))
 		}
-		c.tracker.assigned["topic/b/1"] = true
+		c.tracker.assigned["topic/b/1"] = "b"
+		c.reach.ask = func(context.Context, []string) error { return nil }
 		if got := c.Backlog(context.Background()); got != (port.Backlog{Known: true}) {
 			t.Errorf("backlog %+v", got)
 		}
 	}
+}
+
+// What nobody can pull looks, in the books alone, like a queue with nothing in it.
+func TestTheBacklogIsUnknownWhileABrokerDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := NewConsumer(Config{}, nil, discard())
+		asked, away := 0, false
+		c.reach.ask = func(_ context.Context, brokers []string) error {
+			if asked++; away || len(brokers) != 1 || brokers[0] != "b" {
+				return errors.New("away")
+			}
+			return nil
+		}
+		if got := c.Backlog(t.Context()); got.Known || asked != 0 {
+			t.Errorf("without a queue: %+v, asked %d times", got, asked)
+		}
+		c.tracker.assigned["topic/b/0"], c.tracker.assigned["topic/b/1"] = "b", "b"
+		time.Sleep(time.Second) // of a clock that is not zero
+		for _, want := range []bool{true, true} {
+			if got := c.Backlog(t.Context()); got.Known != want || asked != 1 {
+				t.Errorf("%+v, asked %d times", got, asked)
+			}
+		}
+		away = true
+		time.Sleep(reachAge + 1)
+		if got := c.Backlog(t.Context()); got != (port.Backlog{}) || asked != 2 {
+			t.Errorf("%+v, asked %d times", got, asked)
+		}
+	})
 }
 
 func TestAQueueHandedOverStartsNewBooks(t *testing.T) {
