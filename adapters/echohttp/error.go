@@ -161,7 +161,7 @@ func (d *Door) fail(err error, c echo.Context) {
 		h.Set("Connection", "close") // the rest of the body is not worth reading
 	}
 	if err := d.writeProblem(c, p); err != nil {
-		d.log.Debug("answer not sent", "request_id", id, "error", err)
+		d.log.Debug("answer not sent", "event", "answer_not_sent", "request_id", id, "error", err)
 	}
 }
 
