@@ -70,9 +70,11 @@ func (c *closers) close(log *slog.Logger) {
 	}
 }
 
-// Options is the whole graph of a service with its doors.
+// Options is the whole graph of a service with its doors. The service is a module below the root, since fx takes one decorator a
+// type and scope: the module's own count, trace and break the ports, and a test's, at the root, are inside of them.
 func Options(c Config, log *slog.Logger) fx.Option {
-	return fx.Options(base(c, log), modules(c), applicationModule(), consumerModule(c), runnersModule(c), doorsModule(), tracesModule(), metricsModule(), faultModule(c))
+	return fx.Options(base(c, log), fx.Module("service", modules(c), applicationModule(), consumerModule(c), runnersModule(c), doorsModule(),
+		tracesModule(), metricsModule(), faultModule(c)))
 }
 
 // toolOptions is the graph of a command that opens the servers itself: no doors, no lane and no

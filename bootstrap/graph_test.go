@@ -14,6 +14,7 @@ import (
 
 	"seckill/adapters/faultpoint"
 	"seckill/application"
+	"seckill/application/port"
 )
 
 func stackConfig() Config {
@@ -40,6 +41,29 @@ func TestTheGraphOfEachProfileIsComplete(t *testing.T) {
 				t.Errorf("%s of %s: %v", what, name, err)
 			}
 		}
+	}
+}
+
+// The service has a decorator of its own for each of these, and a test may put another one inside of it.
+func TestATestMayDecorateWhatTheServiceDecorates(t *testing.T) {
+	t.Parallel()
+	c := DefaultConfig()
+	c.Data = t.TempDir()
+	c.HTTP.Addr, c.Admin.Addr = "127.0.0.1:0", "127.0.0.1:0"
+	seen := make(map[string]bool)
+	app, err := NewApp(c, slog.New(slog.DiscardHandler), fx.Decorate(
+		func(inner port.Gate) port.Gate { seen["gate"] = true; return inner },
+		func(inner port.Sender) port.Sender { seen["sender"] = true; return inner },
+		func(inner port.Ledger) port.Ledger { seen["ledger"] = true; return inner },
+		func(inner port.TransactionListener) port.TransactionListener { seen["listener"] = true; return inner },
+		func(inner port.DeliveryHandler) port.DeliveryHandler { seen["handler"] = true; return inner },
+	))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer app.Close()
+	if len(seen) != 5 {
+		t.Errorf("inside of the service there are only %v", seen)
 	}
 }
 
