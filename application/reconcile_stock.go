@@ -481,7 +481,7 @@ func (r *reconciliation) finishRowless(ctx context.Context, found []*discovery) 
 	slices.SortStableFunc(found, func(a, b *discovery) int { return cmp.Compare(kindOf(a), kindOf(b)) })
 	for len(found) > 0 {
 		n := r.fitting(found)
-		batch := domain.Batch{ID: r.ids.Unique(), Kind: kindOf(found[0])}
+		batch := domain.Batch{ID: r.ids.Unique(), Kind: kindOf(found[0]), Again: true}
 		for _, d := range found[:n] {
 			batch.Items = append(batch.Items, domain.DeductionOf(d.flow))
 		}

@@ -364,7 +364,7 @@ func (r *RelayOpenFlows) sendAgain(ctx context.Context, due []domain.Deduction) 
 func (r *RelayOpenFlows) send(ctx context.Context, items []domain.Deduction) error {
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.SendTimeout)
 	defer cancel()
-	result, err := r.sender.Send(ctx, domain.Batch{ID: r.ids.Unique(), Kind: items[0].Kind(), Items: items})
+	result, err := r.sender.Send(ctx, domain.Batch{ID: r.ids.Unique(), Kind: items[0].Kind(), Again: true, Items: items})
 	r.intake.NoteSend(result)
 	if result != port.SendCommitted {
 		return domain.NewError(domain.CodeOutcomeUnknown, "flows that were sent again", err)

@@ -116,7 +116,7 @@ func rocketConfig(c Config) rocketmq.Config {
 
 func brokerModule() fx.Option {
 	return fx.Module("broker", fx.Provide(
-		rocketConfig,
+		rocketConfig, rocketmq.NewAssigned,
 		fx.Annotate(rocketmq.NewProducer, fx.As(fx.Self()), fx.As(new(port.Sender)), fx.As(new(port.Drainer))),
 		fx.Annotate(rocketmq.NewConsumer, fx.As(fx.Self()), fx.As(new(port.BacklogReader))),
 		func(p *rocketmq.Producer) brokerCheck { return p.Check },

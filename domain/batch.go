@@ -57,6 +57,7 @@ type Batch struct {
 	ID    string
 	Kind  BatchKind
 	Plain bool // the plain form of another producer: claims nothing about the gate
+	Again bool // its flows may have been sent before; the sender's own note, in no message
 	Items []Deduction
 }
 

@@ -55,10 +55,13 @@ func settings(t testing.TB) rocketmq.Config {
 	return cfg
 }
 
+// queues is how many a test's topic has.
+const queues = 4
+
 func withTopic(t testing.TB) rocketmq.Config {
 	t.Helper()
 	cfg := settings(t)
-	if err := rocketmq.EnsureTopic(context.Background(), cfg, need(t, "SECKILLTEST_ROCKETMQ_BROKER"), 4); err != nil {
+	if err := rocketmq.EnsureTopic(context.Background(), cfg, need(t, "SECKILLTEST_ROCKETMQ_BROKER"), queues); err != nil {
 		t.Fatal(err)
 	}
 	return cfg
@@ -101,8 +104,9 @@ func (w *world) publish(ctx context.Context, body []byte, times int) error {
 
 func (w *world) Start(t *testing.T, parts contract.BrokerParts) *contract.BrokerNode {
 	dead := new(atomic.Bool)
-	p := rocketmq.NewProducer(w.cfg, mute{parts.Listener, dead}, parts.Barriers, parts.IDs, quiet())
-	c := rocketmq.NewConsumer(w.cfg, deaf{parts.Handler, dead}, quiet())
+	own := rocketmq.NewAssigned()
+	p := rocketmq.NewProducer(w.cfg, own, mute{parts.Listener, dead}, parts.Barriers, parts.IDs, quiet())
+	c := rocketmq.NewConsumer(w.cfg, own, deaf{parts.Handler, dead}, quiet())
 	starts := []func(context.Context) error{p.Start, c.Start}
 	if w.consumerFirst {
 		starts = []func(context.Context) error{c.Start, p.Start}
@@ -182,8 +186,8 @@ func TestAMissingTopicIsNamedAndNothingStaysBehind(t *testing.T) {
 	cfg := settings(t)
 	cfg.ConnectTriesMax, cfg.ConnectPause = 2, 10*time.Millisecond
 	for range 3 {
-		c := rocketmq.NewConsumer(cfg, nil, quiet())
-		p := rocketmq.NewProducer(cfg, nil, nil, nil, quiet())
+		c := rocketmq.NewConsumer(cfg, rocketmq.NewAssigned(), nil, quiet())
+		p := rocketmq.NewProducer(cfg, rocketmq.NewAssigned(), nil, nil, nil, quiet())
 		for _, start := range []func(context.Context) error{c.Start, p.Start} {
 			err := start(t.Context())
 			if !errors.Is(err, domain.ErrUnavailable) || !strings.Contains(err.Error(), cfg.Topic) || !strings.Contains(err.Error(), cfg.NameServers[0]) {
@@ -241,8 +245,9 @@ func batch(t testing.TB, items int) domain.Batch {
 
 func started(t testing.TB, cfg rocketmq.Config, h port.DeliveryHandler) *rocketmq.Producer {
 	t.Helper()
-	p := rocketmq.NewProducer(cfg, always(domain.VerdictCommit), nil, ids{}, quiet())
-	c := rocketmq.NewConsumer(cfg, h, quiet())
+	own := rocketmq.NewAssigned()
+	p := rocketmq.NewProducer(cfg, own, always(domain.VerdictCommit), nil, ids{}, quiet())
+	c := rocketmq.NewConsumer(cfg, own, h, quiet())
 	for _, start := range []func(context.Context) error{p.Start, c.Start} {
 		if err := start(context.Background()); err != nil {
 			t.Fatal(err)
@@ -254,6 +259,47 @@ func started(t testing.TB, cfg rocketmq.Config, h port.DeliveryHandler) *rocketm
 		}
 	})
 	return p
+}
+
+// An instance that hangs, or of which the broker has missed the end, keeps what comes to its queues for up to two
+// minutes. What is sent again must not go there.
+func TestWhatIsSentAgainGoesToTheQueuesOfItsOwnInstance(t *testing.T) {
+	t.Parallel()
+	cfg := withTopic(t)
+	came := func(at chan string) handle {
+		return func(deliveries []port.Delivery) error {
+			for _, d := range deliveries {
+				at <- d.Batch.ID
+			}
+			return nil
+		}
+	}
+	here, there := make(chan string, 1000), make(chan string, 1000)
+	started(t, cfg, came(there))
+	sender := started(t, cfg, came(here))
+	missed := func(again bool) (n int) {
+		for range 3 * queues {
+			b := batch(t, 1)
+			b.Again = again
+			if result, err := sender.Send(t.Context(), b); result != port.SendCommitted {
+				t.Fatalf("%v, %v", result, err)
+			}
+			select {
+			case <-here:
+			case <-there:
+				n++
+			}
+		}
+		return n
+	}
+	for missed(false) != 3*queues/2 { // until each has its half of the queues
+	}
+	for range 10 { // the other one may still be giving up a queue
+		if missed(true) == 0 {
+			return
+		}
+	}
+	t.Error("what was sent again went to another instance")
 }
 
 // Field case F15, first half: what a send starts, it ends.

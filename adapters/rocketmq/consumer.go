@@ -64,9 +64,9 @@ type parcel struct {
 	finished   chan bool
 }
 
-// NewConsumer makes a consumer; it connects when it is started.
-func NewConsumer(cfg Config, handler port.DeliveryHandler, log *slog.Logger) *Consumer {
-	c := &Consumer{cfg: cfg, handler: handler, log: log, directory: newDirectory(cfg), tracker: newTracker(cfg.Topic),
+// NewConsumer makes a consumer, which writes down in own what falls to it; it connects when it is started.
+func NewConsumer(cfg Config, own *Assigned, handler port.DeliveryHandler, log *slog.Logger) *Consumer {
+	c := &Consumer{cfg: cfg, handler: handler, log: log, directory: newDirectory(cfg), tracker: newTracker(cfg.Topic, own),
 		reach: newReach(cfg), parcels: make(chan *parcel), released: make(chan struct{})}
 	c.ctx, c.abandon = context.WithCancel(context.Background())
 	c.draining, c.drain = context.WithCancel(context.Background())

@@ -114,7 +114,7 @@ func (g *Graves) opened(ctx context.Context, grave *grave) bool {
 	if grave.directory.check(ctx) != nil || ctx.Err() != nil {
 		return false // not there yet, as a rule: nothing was ever given up
 	}
-	c := NewConsumer(grave.cfg, grave.handler, g.log)
+	c := NewConsumer(grave.cfg, NewAssigned(), grave.handler, g.log)
 	c.ours = grave.ours
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()

@@ -26,6 +26,7 @@ type Producer struct {
 	ids       port.IDs
 	log       *slog.Logger
 	directory *directory
+	own       *Assigned
 
 	transactions mq.TransactionProducer
 	plain        mq.Producer // sends barriers, in a group of its own
@@ -43,9 +44,9 @@ var (
 	_ port.Drainer = (*Producer)(nil)
 )
 
-// NewProducer makes a producer; it connects when it is started.
-func NewProducer(cfg Config, listener port.TransactionListener, barriers port.BarrierLog, ids port.IDs, log *slog.Logger) *Producer {
-	return &Producer{cfg: cfg, listener: listener, barriers: barriers, ids: ids, log: log,
+// NewProducer makes a producer, which sends to the queues of own what it sends again; it connects when it is started.
+func NewProducer(cfg Config, own *Assigned, listener port.TransactionListener, barriers port.BarrierLog, ids port.IDs, log *slog.Logger) *Producer {
+	return &Producer{cfg: cfg, own: own, listener: listener, barriers: barriers, ids: ids, log: log,
 		directory: newDirectory(cfg), slots: make(chan struct{}, cfg.SendersMax)}
 }
 
@@ -178,11 +179,15 @@ func (p *Producer) Send(ctx context.Context, batch domain.Batch) (port.SendResul
 		<-p.slots
 		return port.SendUnknown, err
 	}
+	var queue *primitive.MessageQueue
+	if batch.Again {
+		queue = p.own.next()
+	}
 	outcome, traced := make(chan sent, 1), wire.TraceOf(ctx)
 	go func() {
 		defer p.sends.Done()
 		defer func() { <-p.slots }()
-		_, result, err := p.transact(batch, nil, traced)
+		_, result, err := p.transact(batch, queue, traced)
 		outcome <- sent{result, err}
 	}()
 	select {

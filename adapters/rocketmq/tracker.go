@@ -18,12 +18,12 @@ const staleAfter = 2 * time.Minute
 // client makes a queue object for each assignment, and its address is the assignment's name.
 type tracker struct {
 	topic string
+	own   *Assigned
 
-	mu       sync.Mutex
-	changed  *sync.Cond
-	books    map[*primitive.MessageQueue]*book
-	current  map[string]*book  // by queue name: the newest assignment's
-	assigned map[string]string // queue names that the last rebalance gave this consumer, with their broker's
+	mu      sync.Mutex
+	changed *sync.Cond
+	books   map[*primitive.MessageQueue]*book
+	current map[string]*book // by queue name: the newest assignment's
 }
 
 type book struct {
@@ -33,8 +33,8 @@ type book struct {
 	pulled time.Time
 }
 
-func newTracker(topic string) *tracker {
-	t := &tracker{topic: topic, books: make(map[*primitive.MessageQueue]*book), current: make(map[string]*book), assigned: make(map[string]string)}
+func newTracker(topic string, own *Assigned) *tracker {
+	t := &tracker{topic: topic, own: own, books: make(map[*primitive.MessageQueue]*book), current: make(map[string]*book)}
 	t.changed = sync.NewCond(&t.mu)
 	return t
 }
@@ -127,12 +127,7 @@ func (t *tracker) allocate(group, id string, all []*primitive.MessageQueue, memb
 	if len(all) == 0 || all[0].Topic != t.topic {
 		return mine
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	clear(t.assigned)
-	for _, queue := range mine {
-		t.assigned[queueName(queue)] = queue.BrokerName
-	}
+	t.own.note(mine)
 	return mine
 }
 
@@ -141,12 +136,12 @@ func (t *tracker) allocate(group, id string, all []*primitive.MessageQueue, memb
 func (t *tracker) lag() (messages int64, brokers []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for name, broker := range t.assigned {
-		if b, pulled := t.current[name]; pulled {
+	for _, queue := range t.own.all() {
+		if b, pulled := t.current[queueName(queue)]; pulled {
 			messages += max(b.end, b.next) - b.lowest()
 		}
-		if !slices.Contains(brokers, broker) {
-			brokers = append(brokers, broker)
+		if !slices.Contains(brokers, queue.BrokerName) {
+			brokers = append(brokers, queue.BrokerName)
 		}
 	}
 	return messages, brokers

@@ -81,7 +81,7 @@ func TestCheckBacksAreAnsweredWhateverTheListenerDoes(t *testing.T) {
 		"malformed": {[]byte("null"), says(domain.VerdictRollback), primitive.CommitMessageState},
 		"empty":     {nil, says(domain.VerdictRollback), primitive.CommitMessageState},
 	} {
-		p := NewProducer(cfg, answers{resolve: c.resolve}, nil, nil, discard())
+		p := NewProducer(cfg, NewAssigned(), answers{resolve: c.resolve}, nil, nil, discard())
 		message := &primitive.MessageExt{Message: primitive.Message{Body: c.body}}
 		if got := (listener{p}).CheckLocalTransaction(message); got != c.want {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
@@ -103,7 +103,7 @@ func (f fakeClient) Shutdown() error { return nil }
 func running(t *testing.T, l port.TransactionListener, send func(*primitive.Message) (*primitive.TransactionSendResult, error)) *Producer {
 	cfg := DefaultConfig()
 	cfg.SendersMax = 1
-	p := NewProducer(cfg, l, nil, nil, discard())
+	p := NewProducer(cfg, NewAssigned(), l, nil, nil, discard())
 	p.transactions, p.running = fakeClient{send: send}, true
 	t.Cleanup(func() {
 		if err := p.Stop(context.Background()); err != nil {
@@ -193,7 +193,7 @@ func ext(queue *primitive.MessageQueue, offset int64, body []byte) *primitive.Me
 func startedConsumer(t *testing.T, h port.DeliveryHandler) *Consumer {
 	cfg := DefaultConfig()
 	cfg.Topic, cfg.RetryMin, cfg.RetryMax = "topic", time.Millisecond, 2*time.Millisecond
-	c := NewConsumer(cfg, h, discard())
+	c := NewConsumer(cfg, NewAssigned(), h, discard())
 	for range cfg.GroupsMax {
 		c.gather.Go(c.gatherLoop)
 	}
@@ -265,7 +265,7 @@ func TestABarrierWaitsForEverythingPulledBeforeItInWhateverOrderCallbacksRun(t *
 		if !finished[barrierAt] || len(finished) != last-10+1 {
 			t.Fatalf("seed %d: %d finished", seed, len(finished))
 		}
-		c.tracker.assigned["topic/b/1"] = "b"
+		c.tracker.own.note([]*primitive.MessageQueue{{Topic: "topic", BrokerName: "b", QueueId: 1}})
 		c.reach.ask = func(context.Context, []string) error { return nil }
 		if got := c.Backlog(context.Background()); got != (port.Backlog{Known: true}) {
 			t.Errorf("backlog %+v", got)
@@ -277,7 +277,7 @@ func TestABarrierWaitsForEverythingPulledBeforeItInWhateverOrderCallbacksRun(t *
 func TestTheBacklogIsUnknownWhileABrokerDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := NewConsumer(Config{}, nil, discard())
+		c := NewConsumer(Config{}, NewAssigned(), nil, discard())
 		asked, away := 0, false
 		c.reach.ask = func(_ context.Context, brokers []string) error {
 			if asked++; away || len(brokers) != 1 || brokers[0] != "b" {
@@ -288,7 +288,7 @@ func TestTheBacklogIsUnknownWhileABrokerDoesNotAnswer(t *testing.T) {
 		if got := c.Backlog(t.Context()); got.Known || asked != 0 {
 			t.Errorf("without a queue: %+v, asked %d times", got, asked)
 		}
-		c.tracker.assigned["topic/b/0"], c.tracker.assigned["topic/b/1"] = "b", "b"
+		c.tracker.own.note([]*primitive.MessageQueue{{Topic: "topic", BrokerName: "b"}, {Topic: "topic", BrokerName: "b", QueueId: 1}})
 		time.Sleep(time.Second) // of a clock that is not zero
 		for _, want := range []bool{true, true} {
 			if got := c.Backlog(t.Context()); got.Known != want || asked != 1 {
@@ -305,7 +305,7 @@ func TestTheBacklogIsUnknownWhileABrokerDoesNotAnswer(t *testing.T) {
 
 func TestAQueueHandedOverStartsNewBooks(t *testing.T) {
 	t.Parallel()
-	tr := newTracker("topic")
+	tr := newTracker("topic", NewAssigned())
 	first, second := &primitive.MessageQueue{Topic: "topic", BrokerName: "b"}, &primitive.MessageQueue{Topic: "topic", BrokerName: "b"}
 	tr.pull(first, []*primitive.MessageExt{ext(first, 5, nil), ext(first, 6, nil)})
 	tr.pull(second, []*primitive.MessageExt{ext(second, 8, nil), ext(second, 9, nil)})

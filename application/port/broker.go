@@ -23,6 +23,8 @@ type Sender interface {
 	// Send stores a half message, lets the TransactionListener confirm it, and commits or rolls
 	// back by its verdict. It answers when the outcome is known or ctx ends, whichever is
 	// first; the sending itself goes on. Sending the same batch again may deliver it twice.
+	// A batch that is Again goes where this instance consumes by itself, if it knows a place:
+	// an instance that hangs may hold what comes to it for as long as the broker believes in it.
 	// err says why the result is SendUnknown; it is for the log alone.
 	Send(ctx context.Context, batch domain.Batch) (SendResult, error)
 
