@@ -33,6 +33,12 @@
 // is older than ConsumeTimeout, is set beyond any outage. An outage of more than two minutes
 // makes the client give up a queue and take it again: duplicates, no loss.
 //
+// The broker believes in a consumer for two minutes after its last heartbeat. One that hangs keeps its queues that
+// long, and so does a ghost: a client that died while the broker hung, whose heartbeat the broker reads after it has
+// seen the connection's end. Nothing a client may ask tells a ghost from the living. So what is sent
+// again goes to a queue that this instance consumes: the first try takes turns over all queues, the second, five
+// seconds later, needs nobody else. A drain still waits for a ghost, since its barriers go through every queue.
+//
 // Callbacks hold one pull of one queue. They hand it to GroupsMax gatherers, each of which takes
 // what waits: a quiet service answers at once, a busy one works in groups.
 //
