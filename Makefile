@@ -12,7 +12,7 @@ MOCKS    := application/port/portmock
 # Tests that run the service as users do take this binary.
 export SECKILLTEST_BINARY := $(CURDIR)/bin/seckill
 
-.PHONY: help run demo build dist test test-unit fuzz test-stack stack-suites e2e install \
+.PHONY: help run demo build dist test test-unit fuzz fuzz-api test-stack stack-suites e2e install \
 	verify verify-mocks verify-format verify-deploy generate fmt lint bench bench-quick bench-micro fault fault-layers stack clean
 
 help: ## this list
@@ -81,6 +81,9 @@ fuzz: ## every fuzzer, each for FUZZTIME
 			echo $$name in $$(dirname $$file) for $(FUZZTIME); \
 			go test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) $$(dirname $$file); \
 		done; done
+
+fuzz-api: build ## both HTTP doors by their OpenAPI document, a minute each; needs Python 3, brings schemathesis by pip
+	test/apifuzz/run.sh $(CURDIR)/bin/seckill $(CACHE)
 
 install: bin/stack ## what the tests on real servers need: apt-get as root on Debian, RocketMQ by Maven
 	bin/stack install

@@ -210,7 +210,7 @@ func TestParkedMessagesAreReplayedByIdOrByReason(t *testing.T) {
 	if got := decodeInto[application.ReplayResult](t, f.operate(t, "POST", "/admin/v1/parked/10000000000000000000000000000001/replay", "")); asked != "[10000000000000000000000000000001]    {op-1 replay-parked }" || got.ID != "10000000000000000000000000000001" {
 		t.Errorf("%s %+v", asked, got)
 	}
-	for _, body := range []string{`{}`, `{"ids":[]}`, `{"ids":["10000000000000000000000000000001"],"reason":"poison"}`, `{"ids":["a|b"]}`, `{"reason":"because"}`, `{"productId":""}`,
+	for _, body := range []string{`{}`, `{"ids":[]}`, `{"ids":["10000000000000000000000000000001"],"reason":"poison"}`, `{"ids":["a|b"]}`, `{"ids":[],"productId":"p1"}`, `{"reason":"because"}`, `{"productId":""}`,
 		`{"after":"10000000000000000000000000000001"}`, `{"reason":"poison","after":"a|b"}`, `{"reason":"poison","why":"` + strings.Repeat("x", 201) + `"}`} {
 		wantProblem(t, f.operate(t, "POST", "/admin/v1/parked/replay", body), 400, domain.CodeInvalidRequest)
 	}

@@ -129,7 +129,7 @@ func (d operatorsDoor) replaySome(ctx context.Context, c echo.Context, who Ident
 func (b replayBody) check() error {
 	matching := b.Reason != "" || b.ProductID != nil
 	switch {
-	case len(b.IDs) > 0 && (matching || b.After != nil):
+	case b.IDs != nil && (matching || b.After != nil):
 		return badInput("body", "/ids", "does not go with reason, productId or after")
 	case len(b.IDs) == 0 && !matching:
 		return badInput("body", "", "must name ids, a reason or a productId")
