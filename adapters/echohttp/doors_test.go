@@ -7,20 +7,17 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/getkin/kin-openapi/openapi3"
-	"github.com/getkin/kin-openapi/openapi3filter"
-	"github.com/getkin/kin-openapi/routers"
 	"github.com/go-json-experiment/json"
 
 	"seckill/application"
 	"seckill/application/port"
 	"seckill/domain"
+	"seckill/test/apidoc"
 )
 
 const testKey = "0123456789abcdef0123456789abcdef"
@@ -328,7 +325,9 @@ func serve(t testing.TB, d *Door, r *http.Request) *http.Response {
 	body, _ := io.ReadAll(res.Body)
 	res.Body = io.NopCloser(bytes.NewReader(body))
 	r.Body = io.NopCloser(&asked)
-	checkAnswer(t, r, res, body)
+	if err := document(t).Check(r, res, body); err != nil {
+		t.Fatal(err)
+	}
 	return res
 }
 
@@ -359,92 +358,13 @@ func wantProblem(t testing.TB, res *http.Response, status int, code domain.Code)
 	return p
 }
 
-func init() {
-	for _, pageType := range []string{"text/html", "text/css"} {
-		openapi3filter.RegisterBodyDecoder(pageType, openapi3filter.PlainBodyDecoder)
-	}
-}
+var loadDocument = sync.OnceValues(func() (*apidoc.Document, error) { return apidoc.Read(openAPI) })
 
-var loadDocument = sync.OnceValues(func() (*openapi3.T, error) {
-	doc, err := openapi3.NewLoader().LoadFromData(openAPI)
-	if err == nil {
-		err = doc.Validate(context.Background(), openapi3.AllowExtensionsWithRef())
-	}
-	return doc, err
-})
-
-func document(t testing.TB) *openapi3.T {
+func document(t testing.TB) *apidoc.Document {
 	t.Helper()
 	doc, err := loadDocument()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return doc
-}
-
-// pathOf finds the document's path by the escaped path of a request.
-func pathOf(doc *openapi3.T, escaped string) string {
-	have := strings.Split(escaped, "/")
-	best := ""
-	for template := range doc.Paths.Map() {
-		want := strings.Split(template, "/")
-		same := len(want) == len(have)
-		for i := 0; same && i < len(want); i++ {
-			same = want[i] == have[i] || strings.HasPrefix(want[i], "{")
-		}
-		if same {
-			best = template
-		}
-	}
-	return best
-}
-
-func checkAnswer(t testing.TB, r *http.Request, res *http.Response, body []byte) {
-	t.Helper()
-	doc := document(t)
-	path := pathOf(doc, r.URL.EscapedPath())
-	noRoute := res.StatusCode == 404 && strings.Contains(string(body), string(codeNoSuchRoute)) // also: a route of the other door
-	if noRoute || path == "" || doc.Paths.Find(path).GetOperation(r.Method) == nil {
-		var v any
-		if err := json.Unmarshal(body, &v); err != nil {
-			t.Fatalf("%s %s: %v", r.Method, r.URL, err)
-		}
-		if err := doc.Components.Schemas["Problem"].Value.VisitJSON(v); err != nil {
-			t.Fatalf("%s %s: %v", r.Method, r.URL, err)
-		}
-		return
-	}
-	item := doc.Paths.Find(path)
-	asked := &openapi3filter.RequestValidationInput{Request: r, PathParams: paramsOf(path, r.URL.EscapedPath()),
-		Route:   &routers.Route{Spec: doc, Path: path, PathItem: item, Method: r.Method, Operation: item.GetOperation(r.Method)},
-		Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, IncludeResponseStatus: true}}
-	err := openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{RequestValidationInput: asked,
-		Status: res.StatusCode, Header: res.Header, Body: io.NopCloser(bytes.NewReader(body)), Options: asked.Options})
-	if err != nil {
-		t.Fatalf("%s %s answers outside the document: %v\n%s", r.Method, r.URL, err, body)
-	}
-	var refused problem
-	_ = json.Unmarshal(body, &refused) // what is none has no code
-	misled := refused.Code == domain.CodeInvalidRequest && len(refused.Errors) == 1 && refused.Errors[0].In != "body"
-	if res.StatusCode >= 300 && !misled {
-		return
-	}
-	err = openapi3filter.ValidateRequest(context.Background(), asked)
-	if err != nil && !misled {
-		t.Fatalf("%s %s was taken and stands outside the document: %v", r.Method, r.URL, err)
-	}
-	if err == nil && misled && len(r.URL.Query()[refused.Errors[0].Pointer]) < 2 { // a schema does not see a second one
-		t.Fatalf("%s %s was refused and the document allows it: %+v", r.Method, r.URL, refused.Errors)
-	}
-}
-
-// paramsOf reads a path's parameters by its template.
-func paramsOf(template, escaped string) map[string]string {
-	params, have := map[string]string{}, strings.Split(escaped, "/")
-	for i, part := range strings.Split(template, "/") {
-		if name, is := strings.CutPrefix(part, "{"); is {
-			params[strings.TrimSuffix(name, "}")], _ = url.PathUnescape(have[i])
-		}
-	}
-	return params
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"net/http"
+	"slices"
 
 	"github.com/labstack/echo/v4"
 
@@ -37,6 +38,9 @@ func (d *Door) readyOf(readiness readinessChecker) handler {
 
 //go:embed openapi.yaml
 var openAPI []byte
+
+// OpenAPI is the document of both doors, as they serve it: YAML.
+func OpenAPI() []byte { return slices.Clone(openAPI) }
 
 func (d *Door) document(_ context.Context, c echo.Context, _ Identity) error {
 	return d.answer(c, http.StatusOK, typeYAML, openAPI)

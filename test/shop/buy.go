@@ -9,14 +9,18 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"seckill/adapters/echohttp"
 	"seckill/application"
 	"seckill/bootstrap/rehearse"
 	"seckill/domain"
+	"seckill/test/apidoc"
 )
 
 var (
@@ -95,19 +99,19 @@ func (s *Shop) OperatorToken() string {
 	return token
 }
 
-// Ask sends a request; header pairs follow the body.
+// Ask sends a request; header pairs follow the body. Answers are held against the OpenAPI document.
 func (s *Shop) Ask(ctx context.Context, method, url, token string, body any, header ...string) Answer {
-	var reader io.Reader
+	var sent []byte
 	if raw, ok := body.(string); ok {
-		reader = bytes.NewReader([]byte(raw))
+		sent = []byte(raw)
 	} else if body != nil {
 		b, err := json.Marshal(body)
 		if err != nil {
 			return Answer{Err: err}
 		}
-		reader = bytes.NewReader(b)
+		sent = b
 	}
-	req, err := http.NewRequestWithContext(ctx, method, url, reader)
+	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(sent))
 	if err != nil {
 		return Answer{Err: err}
 	}
@@ -127,7 +131,34 @@ func (s *Shop) Ask(ctx context.Context, method, url, token string, body any, hea
 	}
 	defer func() { _ = res.Body.Close() }()
 	b, err := io.ReadAll(res.Body)
+	if err == nil {
+		s.holdAgainstDocument(req, sent, res, b)
+	}
 	return Answer{Status: res.StatusCode, Header: res.Header, Body: b, Err: err}
+}
+
+// checksMax is how often one operation's answers of one status are held against the document, for a run of tests.
+const checksMax = 50
+
+var (
+	readDocument = sync.OnceValues(func() (*apidoc.Document, error) { return apidoc.Read(echohttp.OpenAPI()) })
+	checked      sync.Map // what was asked and answered → *atomic.Int64
+)
+
+func (s *Shop) holdAgainstDocument(req *http.Request, sent []byte, res *http.Response, body []byte) {
+	document, err := readDocument()
+	if err != nil {
+		s.t.Error(err)
+		return
+	}
+	times, _ := checked.LoadOrStore(fmt.Sprint(document.Operation(req), res.StatusCode), new(atomic.Int64))
+	if times.(*atomic.Int64).Add(1) > checksMax {
+		return
+	}
+	req.Body = io.NopCloser(bytes.NewReader(sent))
+	if err := document.Check(req, res, body); err != nil {
+		s.t.Error(err)
+	}
 }
 
 // Buy is D(product, user, token, quantity).
