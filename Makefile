@@ -125,7 +125,7 @@ fault-layers:
 	done; \
 	go run ./test/fault/table $(L) || status=1; exit $$status
 
-verify: verify-mocks verify-format lint verify-deploy ## what is committed is generated, tidy, formatted and linted
+verify: verify-mocks verify-client verify-format lint verify-deploy ## what is committed is generated, tidy, formatted and linted
 	go mod tidy -diff
 	go vet -tags stack ./...
 
@@ -134,6 +134,12 @@ verify-mocks:
 	git diff --exit-code -- $(MOCKS)
 	@new=$$(git ls-files --others --exclude-standard -- $(MOCKS)); \
 	if [ -n "$$new" ]; then echo "generated and not committed: $$new" >&2; exit 1; fi
+
+# Its generator is a module of its own.
+verify-client:
+	cd adapters/doorclient/generate && go mod tidy -diff
+	go generate ./adapters/doorclient
+	git diff --exit-code -- adapters/doorclient
 
 verify-format:
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "not formatted (make fmt):" >&2; echo "$$files" >&2; exit 1; fi

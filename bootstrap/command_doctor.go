@@ -3,7 +3,6 @@ package bootstrap
 import (
 	"context"
 	"errors"
-	"net/http"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -65,8 +64,7 @@ func (p *program) examine(ctx context.Context, c Config, door *doorFlags) (x app
 		return x, err
 	}
 	if client != nil {
-		err = client.call(ctx, http.MethodGet, "/admin/v1/doctor", nil, &x)
-		return x, err
+		return readAnswer[application.Examination](client.Examine(ctx))
 	}
 	if c.Embedded() {
 		err = p.withTools(ctx, c, func(app *App) error {

@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
 	"strconv"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"seckill/adapters/doorclient"
 	"seckill/application"
 	"seckill/domain"
 )
@@ -59,9 +58,8 @@ func (p *program) products(ctx context.Context, c Config, door *doorFlags, ids [
 	}
 	if client != nil {
 		return productsOf(
-			func(id string) (v application.StockView, err error) {
-				err = client.call(ctx, http.MethodGet, "/admin/v1/products/"+url.PathEscape(id), nil, &v)
-				return v, err
+			func(id string) (application.StockView, error) {
+				return readAnswer[application.StockView](client.ShowStock(ctx, id))
 			},
 			func(after string) ([]application.StockView, error) { return client.products(ctx, after) }, ids)
 	}
@@ -99,12 +97,8 @@ func productsOf(one func(id string) (application.StockView, error), page func(af
 
 // products is one page of them, in order of id.
 func (d *doorClient) products(ctx context.Context, after string) ([]application.StockView, error) {
-	query := url.Values{"limit": {strconv.Itoa(productsPage)}}
-	if after != "" {
-		query.Set("cursor", after)
-	}
-	var page struct{ Items []application.StockView }
-	err := d.call(ctx, http.MethodGet, "/admin/v1/products?"+query.Encode(), nil, &page)
+	page, err := readAnswer[struct{ Items []application.StockView }](
+		d.ListStocks(ctx, &doorclient.ListStocksParams{Limit: given(productsPage), Cursor: given(after)}))
 	return page.Items, err
 }
 
@@ -173,9 +167,8 @@ func (p *program) trace(ctx context.Context, c Config, door *doorFlags, key doma
 		return v, err
 	}
 	if client != nil {
-		query := url.Values{"productId": {key.Product()}, "uid": {key.User()}, "token": {key.Token()}}
-		err = client.call(ctx, http.MethodGet, "/admin/v1/trace?"+query.Encode(), nil, &v)
-		return v, err
+		return readAnswer[application.TraceView](client.TracePurchase(ctx,
+			&doorclient.TracePurchaseParams{ProductID: key.Product(), UID: key.User(), Token: key.Token()}))
 	}
 	err = p.withTools(ctx, c, func(app *App) error {
 		v, err = app.Trace.Trace(ctx, key)
@@ -266,7 +259,9 @@ func (p *program) order(ctx context.Context, c Config, target, token, user strin
 			return o, err
 		}
 	}
-	path := "/api/v1/products/" + url.PathEscape(args[0]) + "/orders/" + url.PathEscape(args[1])
-	err = newDoorClient(target, token).call(ctx, http.MethodGet, path, nil, &o)
-	return o, err
+	client, err := newDoorClient(target, token)
+	if err != nil {
+		return o, err
+	}
+	return readAnswer[buyersOrder](client.ShowOrder(ctx, args[0], args[1], nil))
 }

@@ -3,14 +3,12 @@ package bootstrap
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"seckill/adapters/doorclient"
 	"seckill/application"
 	"seckill/application/port"
 )
@@ -93,12 +91,8 @@ func (p *program) listParked(ctx context.Context, c Config, door *doorFlags, mos
 	}
 	if client != nil {
 		return messages, collect(func(before string, limit int) ([]parkedMessage, error) {
-			query := url.Values{"limit": {strconv.Itoa(limit)}}
-			if before != "" {
-				query.Set("cursor", before)
-			}
-			var page struct{ Items []parkedMessage }
-			err := client.call(ctx, http.MethodGet, "/admin/v1/parked?"+query.Encode(), nil, &page)
+			page, err := readAnswer[struct{ Items []parkedMessage }](
+				client.ListParked(ctx, &doorclient.ListParkedParams{Limit: given(limit), Cursor: given(before)}))
 			return page.Items, err
 		})
 	}
@@ -190,11 +184,10 @@ func (p *program) replayParked(ctx context.Context, c Config, door *doorFlags, w
 	}
 	if client != nil {
 		return wish.run(func(ids []string, after string) (some []application.ReplayResult, next string, err error) {
-			var answer struct {
+			answer, err := readAnswer[struct {
 				Items []application.ReplayResult
 				Next  string
-			}
-			err = client.call(ctx, http.MethodPost, "/admin/v1/parked/replay", wish.body(ids, after), &answer)
+			}](client.ReplayParkedSome(ctx, wish.body(ids, after)))
 			return answer.Items, answer.Next, err
 		})
 	}
@@ -212,15 +205,11 @@ func (p *program) replayParked(ctx context.Context, c Config, door *doorFlags, w
 	return results, err
 }
 
-func (w replayWish) body(ids []string, after string) map[string]any {
-	body := map[string]any{}
-	for name, value := range map[string]string{"reason": w.reason, "productId": w.product, "after": after, "why": w.why} {
-		if value != "" {
-			body[name] = value
-		}
-	}
+func (w replayWish) body(ids []string, after string) doorclient.ReplayRequest {
+	body := doorclient.ReplayRequest{Reason: given(doorclient.ReplayRequestReason(w.reason)), ProductID: given(w.product),
+		After: given(after), Why: given(w.why)}
 	if len(ids) > 0 {
-		body["ids"] = ids
+		body.Ids = &ids
 	}
 	return body
 }

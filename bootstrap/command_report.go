@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/url"
 	"os"
 	"reflect"
 	"sort"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"seckill/adapters/doorclient"
 	"seckill/application"
 )
 
@@ -67,12 +66,7 @@ func (p *program) verify(ctx context.Context, c Config, door *doorFlags, product
 		if journal != nil {
 			return v, withExit(ExitUsage, fmt.Errorf("--journal: stop the service first; a running one is asked without a journal"))
 		}
-		path := "/admin/v1/verification"
-		if product != "" {
-			path += "?productId=" + url.QueryEscape(product)
-		}
-		err = client.call(ctx, http.MethodGet, path, nil, &v)
-		return v, err
+		return readAnswer[application.Verification](client.Verify(ctx, &doorclient.VerifyParams{ProductID: given(product)}))
 	}
 	err = p.withTools(ctx, c, func(app *App) error {
 		v, err = app.Verify.Verify(ctx, product, journal)
@@ -166,15 +160,9 @@ func (p *program) reconcile(ctx context.Context, c Config, door *doorFlags, requ
 		return r, err
 	}
 	if client != nil {
-		body := map[string]any{"mode": request.Mode, "policy": request.Policy}
-		if request.PlanID != "" {
-			body["planId"] = request.PlanID
-		}
-		if request.Product != "" {
-			body["productId"] = request.Product
-		}
-		err = client.call(ctx, http.MethodPost, "/admin/v1/reconciliations", body, &r)
-		return r, err
+		policy := doorclient.ReconcileRequestPolicy(request.Policy)
+		return readAnswer[application.ReconcileReport](client.Reconcile(ctx, doorclient.ReconcileRequest{
+			Mode: doorclient.ReconcileRequestMode(request.Mode), Policy: &policy, PlanID: given(request.PlanID), ProductID: given(request.Product)}))
 	}
 	err = p.withTools(ctx, c, func(app *App) error {
 		if r, err = app.Reconcile.Reconcile(ctx, request); err != nil {

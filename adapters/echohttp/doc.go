@@ -24,6 +24,11 @@
 // numbers written as such) and by hand-written checks in the domain, not by the OpenAPI
 // document; tests hold the document against routes, codes and real answers.
 //
+// The generated client (adapters/doorclient) has no generated server beside it. A generated interface proves that each operation
+// has a method, and no more: not which door has it, nor the scope it needs, and its wrapper would parse parameters by looser
+// rules than ours. The one route table says all of that in a line per route, and a test holds it and the document
+// against each other, both ways, with the scopes.
+//
 // The ETag of a product is its edition: what operators have made of it, and not what buyers do to it meanwhile. A tag that
 // moved with every purchase would make If-Match useless just while a sale runs. It is for edits, not for caches: answers
 // are not stored. A pause and its like are held against the edition under the row's lock; a stock change or a

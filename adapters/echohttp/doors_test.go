@@ -328,6 +328,9 @@ func serve(t testing.TB, d *Door, r *http.Request) *http.Response {
 	if err := document(t).Check(r, res, body); err != nil {
 		t.Fatal(err)
 	}
+	if id := document(t).OperationID(r); id != "" && !strings.Contains(string(body), string(codeNoSuchRoute)) { // of the other door
+		checkModel(t, id, res, body)
+	}
 	return res
 }
 

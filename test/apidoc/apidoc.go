@@ -83,6 +83,14 @@ func (d *Document) Operation(r *http.Request) string {
 	return r.Method + " " + d.pathOf(r.URL.EscapedPath())
 }
 
+// OperationID is the id of what a request asks for; empty where the document has no such operation.
+func (d *Document) OperationID(r *http.Request) string {
+	if item := d.Paths.Find(d.pathOf(r.URL.EscapedPath())); item != nil && item.GetOperation(r.Method) != nil {
+		return item.GetOperation(r.Method).OperationID
+	}
+	return ""
+}
+
 // pathOf finds the document's path by the escaped path of a request.
 func (d *Document) pathOf(escaped string) string {
 	have := strings.Split(escaped, "/")
