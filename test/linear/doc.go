@@ -17,5 +17,7 @@
 // answer. Where the answer of a cancel is unknown, its return is an operation of its own whose interval never
 // ends. What never ends makes the search for an order long, so there is no more of it than must be.
 //
-// A loss of Redis is not for this check: what it takes back was seen.
+// A loss of Redis is not for this check: what it takes back was seen. The embedded gate is lost with its process, so a
+// kill may forget a purchase that was under way and had made others sold out: Forget, an operation beside each
+// purchase whose answer is unknown there. What anybody was told stays.
 package linear

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -58,7 +59,7 @@ func round(t *testing.T, s *shop.Shop, kills bool) {
 	for i := range recorders {
 		product := harness.UniqueID(t)
 		s.OpenSale(product, units, 0)
-		r := &recorder{t: t, shop: s, product: product, begun: time.Now()}
+		r := &recorder{t: t, shop: s, product: product, begun: time.Now(), gateDies: kills && s.Profile == shop.Embedded}
 		recorders[i] = r
 		for c := range clients {
 			all.Go(func() { r.client(ctx, c, reached) })
@@ -106,6 +107,8 @@ type recorder struct {
 	shop    *shop.Shop
 	product string
 	begun   time.Time
+	// gateDies: the service is killed, and its gate with it.
+	gateDies bool
 
 	mu      sync.Mutex
 	history []porcupine.Operation
@@ -178,6 +181,15 @@ func (r *recorder) answerOf(what What, a shop.Answer) (answer Answer, ran bool) 
 	return Unknown, true
 }
 
+// toldOrForgotten reports whether a token's purchase cannot be forgotten, or its Forget is there already: the gate dies
+// once. It is called with mu held.
+func (r *recorder) toldOrForgotten(token int, before int64) bool {
+	return slices.ContainsFunc(r.history, func(o porcupine.Operation) bool {
+		told := o.Return < before && (o.Output == Accepted || o.Output == Repeat)
+		return o.Input.(Request).Token == token && (told || o.Input.(Request).What == Forget)
+	})
+}
+
 func (r *recorder) note(client int, request Request, answer Answer, call int64) {
 	end := time.Since(r.begun).Nanoseconds()
 	if answer == Unknown {
@@ -186,6 +198,9 @@ func (r *recorder) note(client int, request Request, answer Answer, call int64) 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.history = append(r.history, porcupine.Operation{ClientId: client, Input: request, Output: answer, Call: call, Return: end})
+	if request.What == Buy && answer == Unknown && r.gateDies && !r.toldOrForgotten(request.Token, call) {
+		r.history = append(r.history, porcupine.Operation{ClientId: client, Input: Request{Forget, request.Token, request.Quantity}, Output: Done, Call: call, Return: Never})
+	}
 	if request.What == Cancel && answer == Unknown {
 		back := Request{Return, request.Token, request.Quantity}
 		r.history = append(r.history, porcupine.Operation{ClientId: client, Input: back, Output: Done, Call: call, Return: Never})

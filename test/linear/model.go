@@ -20,11 +20,13 @@ const Never = math.MaxInt64
 // What is what an operation asks for.
 type What uint8
 
-// The operations. Return is the gate's part of a cancel whose answer is unknown.
+// The operations. Return is the gate's part of a cancel whose answer is unknown, Forget what a kill may do to a
+// purchase whose answer is unknown where the gate dies with the service.
 const (
 	Buy What = iota
 	Cancel
 	Return
+	Forget
 )
 
 // Answer is what came back.
@@ -41,7 +43,7 @@ const (
 )
 
 var (
-	whatNames   = [...]string{"buy", "cancel", "return"}
+	whatNames   = [...]string{"buy", "cancel", "return", "forget"}
 	answerNames = [...]string{"unknown", "accepted", "repeat", "sold out", "done", "absent"}
 )
 
@@ -52,12 +54,14 @@ type Request struct {
 	Quantity int
 }
 
-// The states of a token. A token that is returning was cancelled, and its units are not back yet.
+// The states of a token. One that is unheard is held, and no answer has said so yet; one that is returning
+// was cancelled, and its units are not back yet.
 const (
 	fresh     = '0'
 	held      = '1'
 	returning = '2'
 	cancelled = '3'
+	unheard   = '4'
 )
 
 // ledger is the model's state; a value is never changed.
@@ -99,12 +103,20 @@ func step(s ledger, r Request, a Answer) (bool, ledger) {
 		return buy(s, r, a)
 	case Cancel:
 		return cancel(s, r, a)
+	case Return:
+		return true, comesBack(s, r, returning, cancelled)
 	default:
-		if s.tokens[r.Token] != returning {
-			return true, s // its cancel did nothing, or has not happened: at the end this is always allowed
-		}
-		return true, s.with(r.Token, cancelled, s.remaining+r.Quantity)
+		return true, comesBack(s, r, unheard, fresh)
 	}
+}
+
+// comesBack returns the units of a token in one state. In any other, what they come back from did nothing, or has not
+// happened: at the end this is always allowed.
+func comesBack(s ledger, r Request, from, to byte) ledger {
+	if s.tokens[r.Token] != from {
+		return s
+	}
+	return s.with(r.Token, to, s.remaining+r.Quantity)
 }
 
 func buy(s ledger, r Request, a Answer) (bool, ledger) {
@@ -114,17 +126,23 @@ func buy(s ledger, r Request, a Answer) (bool, ledger) {
 	case a == Accepted:
 		return !known && fits, taken
 	case a == Repeat:
+		if s.tokens[r.Token] == unheard {
+			s = s.with(r.Token, held, s.remaining)
+		}
 		return known, s
 	case a == SoldOut:
 		return !known && !fits, s
 	case !known && fits:
-		return true, taken
+		return true, s.with(r.Token, unheard, s.remaining-r.Quantity)
 	}
 	return true, s
 }
 
 func cancel(s ledger, r Request, a Answer) (bool, ledger) {
 	state := s.tokens[r.Token]
+	if state == unheard { // a cancel finds only what has a row
+		state = held
+	}
 	switch {
 	case a == Absent:
 		return state == fresh, s
@@ -152,7 +170,7 @@ func until(history []porcupine.Operation, moment int64) (cut []porcupine.Operati
 		if o.Call > moment {
 			continue
 		}
-		if o.Return > moment && o.Input.(Request).What != Return {
+		if o.Return > moment && o.Input.(Request).What < Return {
 			o.Output, o.Return = Unknown, Never
 		}
 		cut = append(cut, o)

@@ -35,6 +35,15 @@ func TestWhatTheCheckerTakesAndWhatItDoesNot(t *testing.T) {
 			op(0, Buy, 0, 2, Unknown, 0, Never), op(1, Buy, 1, 2, Accepted, 11, 20), op(0, Buy, 0, 2, SoldOut, 21, 30)}},
 		"an unknown that was there and is gone": {false, []porcupine.Operation{
 			op(0, Buy, 0, 2, Unknown, 0, Never), op(0, Buy, 0, 2, Repeat, 11, 20), op(1, Buy, 1, 2, Accepted, 21, 30)}},
+		"an unknown that was seen, and that a kill has forgotten": {true, []porcupine.Operation{
+			op(0, Buy, 0, 2, Unknown, 0, Never), op(0, Forget, 0, 2, Done, 0, Never), op(1, Buy, 1, 1, SoldOut, 11, 20),
+			op(1, Buy, 1, 2, Accepted, 21, 30), op(0, Buy, 0, 2, SoldOut, 31, 40)}},
+		"one that was promised, and is forgotten": {false, []porcupine.Operation{
+			op(0, Buy, 0, 2, Unknown, 0, Never), op(0, Forget, 0, 2, Done, 0, Never), op(0, Buy, 0, 2, Repeat, 11, 20),
+			op(1, Buy, 1, 2, Accepted, 21, 30)}},
+		"one that was accepted, and is forgotten": {false, []porcupine.Operation{
+			op(0, Buy, 0, 2, Accepted, 0, 10), op(0, Buy, 0, 2, Unknown, 11, Never), op(0, Forget, 0, 2, Done, 11, Never),
+			op(1, Buy, 1, 2, Accepted, 21, 30)}},
 		"a cancelled unit sold again": {true, []porcupine.Operation{
 			op(0, Buy, 0, 2, Accepted, 0, 10), op(0, Cancel, 0, 2, Done, 11, 20), op(1, Buy, 1, 2, Accepted, 21, 30)}},
 		"a cancelled unit that does not come back": {false, []porcupine.Operation{
