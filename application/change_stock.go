@@ -11,12 +11,6 @@ import (
 	"seckill/domain"
 )
 
-// What the audit log calls stock changes. A withdrawal is written down as it is asked; its row says what became of it.
-const (
-	auditAdd      = "add-stock"
-	auditWithdraw = "ask-withdrawal"
-)
-
 // errTaken says that the units are taken, and that it is not known yet what becomes of them.
 var errTaken = domain.NewError(domain.CodeOutcomeUnknown, "the withdrawal is on its way; ask again with the same token", nil)
 
@@ -57,6 +51,43 @@ func NewChangeStock(changes port.Changes, ledger port.Ledger, outbox port.Outbox
 // token-refused, invalid-request (more than may be on sale); busy and rebuilding say that nothing
 // was changed, outcome-unknown that something may have been: the same token asked again tells the truth.
 func (s *ChangeStock) Change(ctx context.Context, change domain.StockChange, audit port.Audit) (ChangeReceipt, error) {
+	receipt, err := s.carryOut(ctx, change, audit)
+	switch {
+	case err != nil:
+		return ChangeReceipt{}, err
+	case !receipt.Replayed:
+		receipt.Change.Actor, receipt.Change.Reason = audit.Actor, audit.Reason
+		return receipt, nil
+	}
+	views := []ChangeView{receipt.Change}
+	if err := s.explain(ctx, change.Key().Product(), views); err != nil { // what became of it is known all the same
+		s.log.Warn("who asked for a stock change cannot be read", "event", "audit_unread", "product", change.Key().Product(), "error", err)
+	}
+	receipt.Change = views[0]
+	return receipt, nil
+}
+
+// explain puts who asked for each change, and why, into views of one product.
+func (s *ChangeStock) explain(ctx context.Context, product string, views []ChangeView) error {
+	asked := make([]port.AskedChange, len(views))
+	for i, v := range views {
+		key, err := domain.ChangeKey(product, v.Token)
+		if err != nil {
+			return err
+		}
+		asked[i] = port.AskedChange{Key: key, Delta: v.Delta}
+	}
+	audits, err := s.changes.Asked(ctx, product, asked)
+	if err != nil {
+		return err
+	}
+	for i, a := range audits {
+		views[i].Actor, views[i].Reason = a.Actor, a.Reason
+	}
+	return nil
+}
+
+func (s *ChangeStock) carryOut(ctx context.Context, change domain.StockChange, audit port.Audit) (ChangeReceipt, error) {
 	known, err := s.look(ctx, change.Key())
 	if err != nil {
 		return ChangeReceipt{}, err
@@ -153,7 +184,7 @@ func (s *ChangeStock) unreadable(ctx context.Context, product string, gateErr er
 
 // add writes the row, which decides, and tells the gate. A tell that fails the relay repeats.
 func (s *ChangeStock) add(ctx context.Context, change domain.StockChange, audit port.Audit) (ChangeReceipt, error) {
-	audit.Action = auditAdd
+	audit.Action = port.AuditAdd
 	replies, err := s.changes.Add(ctx, []port.Addition{{Key: change.Key(), Quantity: change.Quantity(), Audit: audit}})
 	switch {
 	case errors.Is(err, domain.ErrProductNotFound) || errors.Is(err, domain.ErrInvalidRequest):
@@ -226,10 +257,8 @@ func (s *ChangeStock) writeDown(ctx context.Context, change domain.StockChange, 
 	if stock.IsZero() {
 		return domain.NewError(domain.CodeProductNotFound, product, nil)
 	}
-	audit.Action = auditWithdraw
-	was := fmt.Sprintf(`{"total":%d,"stock":%d}`, stock.Total(), stock.Remaining())
-	is := fmt.Sprintf(`{"key":%q,"delta":%d,"total":%d,"stock":%d}`, change.Key().Token(), change.Delta(),
-		stock.Total()+change.Delta(), stock.Remaining()+change.Delta())
+	audit.Action = port.AuditWithdraw
+	was, is := port.ChangeStates(change.Key(), change.Delta(), stock)
 	if err := s.audits.Record(ctx, audit, product, was, is); err != nil {
 		return domain.NewError(domain.CodeBusy, "the audit log cannot be written; nothing was changed", err)
 	}
@@ -263,7 +292,7 @@ func (s *ChangeStock) take(ctx context.Context, change domain.StockChange) (flow
 }
 
 // Show gives one change. CodeChangeNotFound only when nobody has it and nobody may have lost it; rebuilding
-// when the gate may have; busy when one that could know cannot be asked.
+// when the gate may have; busy or unavailable when one that could know cannot be asked.
 func (s *ChangeStock) Show(ctx context.Context, product, token string) (ChangeView, error) {
 	key, err := domain.ChangeKey(product, token)
 	if err != nil {
@@ -274,7 +303,9 @@ func (s *ChangeStock) Show(ctx context.Context, product, token string) (ChangeVi
 	case err != nil:
 		return ChangeView{}, err
 	case known.view != nil:
-		return *known.view, nil
+		views := []ChangeView{*known.view}
+		err := s.explain(ctx, product, views)
+		return views[0], err
 	case known.gateErr != nil:
 		if err := s.unreadable(ctx, product, known.gateErr); !errors.Is(err, domain.ErrProductNotFound) {
 			return ChangeView{}, err
@@ -303,5 +334,8 @@ func (s *ChangeStock) List(ctx context.Context, product, before string, limit in
 	for i, row := range rows {
 		views[i] = changeOf(row)
 	}
-	return views, nil
+	if len(views) == 0 {
+		return views, nil
+	}
+	return views, s.explain(ctx, product, views)
 }

@@ -44,6 +44,17 @@ func changeWith(t *testing.T) *changeParts {
 	return p
 }
 
+// asked is what the audit log says of every change that was known already.
+func (p *changeParts) asked(audit port.Audit, err error) {
+	p.changes.EXPECT().Asked(gomock.Any(), "p", gomock.Any()).DoAndReturn(func(_ context.Context, _ string, changes []port.AskedChange) ([]port.Audit, error) {
+		audits := make([]port.Audit, len(changes))
+		for i := range audits {
+			audits[i] = audit
+		}
+		return audits, err
+	}).AnyTimes()
+}
+
 var changeAudit = port.Audit{Actor: "op", Reason: "a test"}
 
 func changeKeyIn(product, token string) domain.Key { return must(domain.ChangeKey(product, token)) }
@@ -113,7 +124,7 @@ func TestAnAdditionIsWrittenAndTold(t *testing.T) {
 				p.outbox.EXPECT().MarkTold(gomock.Any(), []domain.Order{row}).Return(nil)
 			}
 			r, err := p.ask(t, 5)
-			if err != nil || r.Replayed || r.Change.Status != application.OrderConfirmed || r.Change.Delta != 5 || r.Change.ID != "id-k" {
+			if err != nil || r.Replayed || r.Change.Status != application.OrderConfirmed || r.Change.Delta != 5 || r.Change.ID != "id-k" || r.Change.Actor != "op" || r.Change.Reason != "a test" {
 				t.Errorf("%+v %v", r, err)
 			}
 			if p.suspects.has("p") != (told == port.TellSuspect) {
@@ -178,6 +189,7 @@ func TestAKnownTokenIsAnsweredAsItStands(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := changeWith(t)
+			p.asked(port.Audit{Actor: "first", Reason: "the first reason"}, nil)
 			p.rows(c.row)
 			if c.row.IsZero() {
 				p.flows(c.flow)
@@ -188,10 +200,20 @@ func TestAKnownTokenIsAnsweredAsItStands(t *testing.T) {
 				wantCode(t, err, c.code)
 				return
 			}
-			if err != nil || !r.Replayed || r.Change.Status != c.status || r.Change.Delta != c.delta {
+			if err != nil || !r.Replayed || r.Change.Status != c.status || r.Change.Delta != c.delta || r.Change.Actor != "first" || r.Change.Reason != "the first reason" {
 				t.Errorf("%+v %v", r, err)
 			}
 		})
+	}
+}
+
+func TestARepeatIsAnsweredThoughTheAuditLogCannotBeRead(t *testing.T) {
+	t.Parallel()
+	p := changeWith(t)
+	p.rows(changeRow(domain.OrderAdded, 5))
+	p.asked(port.Audit{}, domain.ErrUnavailable)
+	if r, err := p.ask(t, 5); err != nil || !r.Replayed || r.Change.Status != application.OrderConfirmed || r.Change.Actor+r.Change.Reason != "" {
+		t.Errorf("%+v %v", r, err)
 	}
 }
 
@@ -212,6 +234,7 @@ func TestAChangeWhoseRowCameBetweenTheTwoLooks(t *testing.T) {
 	p := changeWith(t)
 	p.rows(domain.Order{}, changeRow(domain.OrderConfirmed, 5))
 	p.flows(changeFlow(domain.FlowSettled, 5, "a"))
+	p.asked(port.Audit{}, nil)
 	if r, err := p.ask(t, -5); err != nil || !r.Replayed || r.Change.Status != application.OrderConfirmed {
 		t.Errorf("%+v %v", r, err)
 	}
@@ -229,7 +252,7 @@ func TestAWithdrawalTakesItsUnitsAtTheGateAndIsSent(t *testing.T) {
 	p.sender.EXPECT().Send(gomock.Any(), domain.Batch{ID: "b-1", Kind: domain.BatchWithdraw, Items: []domain.Deduction{domain.DeductionOf(flow)}}).
 		Return(port.SendCommitted, nil).After(check)
 	r, err := p.ask(t, -5)
-	if err != nil || r.Replayed || r.Change.Status != application.OrderPending || r.Change.Delta != -5 || r.Change.CreatedAt.IsZero() {
+	if err != nil || r.Replayed || r.Change.Status != application.OrderPending || r.Change.Delta != -5 || r.Change.CreatedAt.IsZero() || r.Change.Actor != "op" || r.Change.Reason != "a test" {
 		t.Errorf("%+v %v", r, err)
 	}
 }
@@ -337,6 +360,7 @@ func TestTwoCallsOfOneTokenAtOnceTakeTheUnitsOnce(t *testing.T) {
 			p.flows(domain.Flow{}, other)
 			p.writesDown(t)
 			p.adopts(port.AdoptHeld)
+			p.asked(changeAudit, nil)
 			p.rows(c.row)
 			if c.row.IsZero() {
 				p.flows(other)
@@ -382,12 +406,14 @@ func TestAChangeIsShownAsLongAsAnybodyKnowsIt(t *testing.T) {
 	t.Parallel()
 	shown := changeWith(t)
 	shown.rows(changeRow(domain.OrderAdded, 5))
-	if c, err := shown.change.Show(t.Context(), "p", "k"); err != nil || c.Delta != 5 || c.Status != application.OrderConfirmed {
+	shown.asked(changeAudit, nil)
+	if c, err := shown.change.Show(t.Context(), "p", "k"); err != nil || c.Delta != 5 || c.Status != application.OrderConfirmed || c.Actor != "op" || c.Reason != "a test" {
 		t.Errorf("%+v %v", c, err)
 	}
 	pending := changeWith(t)
 	pending.rows(domain.Order{})
 	pending.flows(changeFlow(domain.FlowDeducted, 5, "a"))
+	pending.asked(changeAudit, nil)
 	if c, err := pending.change.Show(t.Context(), "p", "k"); err != nil || c.Delta != -5 || c.Status != application.OrderPending {
 		t.Errorf("%+v %v", c, err)
 	}
@@ -412,9 +438,16 @@ func TestChangesAreListedOfAProductThatIsThere(t *testing.T) {
 	t.Parallel()
 	p := changeWith(t)
 	p.changes.EXPECT().Changes(gomock.Any(), "p", "id9", 200).Return([]domain.Order{changeRow(domain.OrderAdded, 5), changeRow(domain.OrderConfirmed, 2)}, nil)
-	if list, err := p.change.List(t.Context(), "p", "id9", 5000); err != nil || len(list) != 2 || list[0].Delta != 5 || list[1].Delta != -2 {
+	key := changeKeyIn("p", "k")
+	p.changes.EXPECT().Asked(gomock.Any(), "p", []port.AskedChange{{Key: key, Delta: 5}, {Key: key, Delta: -2}}).Return([]port.Audit{{}, changeAudit}, nil)
+	if list, err := p.change.List(t.Context(), "p", "id9", 5000); err != nil || len(list) != 2 || list[0].Delta != 5 || list[1].Delta != -2 ||
+		list[0].Actor != "" || list[1].Actor != "op" || list[1].Reason != "a test" {
 		t.Errorf("%+v %v", list, err)
 	}
+	p.changes.EXPECT().Changes(gomock.Any(), "p", "", 1).Return([]domain.Order{changeRow(domain.OrderAdded, 5)}, nil)
+	p.changes.EXPECT().Asked(gomock.Any(), "p", gomock.Any()).Return(nil, domain.ErrUnavailable)
+	_, err := p.change.List(t.Context(), "p", "", 1)
+	wantCode(t, err, domain.CodeUnavailable)
 	for stock, want := range map[domain.Stock]bool{{}: false, stockIn("p", domain.SaleOpen): true} {
 		p.changes.EXPECT().Changes(gomock.Any(), "p", "", 1).Return(nil, nil)
 		p.catalog.EXPECT().Stocks(gomock.Any(), []string{"p"}).Return([]domain.Stock{stock}, nil)

@@ -39,6 +39,8 @@ type ChangeView struct {
 	Delta     int64
 	Status    string // pending, confirmed, cancelled, rejected
 	CreatedAt time.Time
+	Actor     string // who asked for it, with Reason; both are empty where that is not known
+	Reason    string
 }
 
 // ChangeReceipt answers a stock change. Replayed marks a token that was known already: Change is then as it now is.

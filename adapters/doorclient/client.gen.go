@@ -1375,10 +1375,15 @@ type StockState string
 
 // StockChange defines model for StockChange.
 type StockChange struct {
-	CreatedAt *Time `json:"createdAt,omitempty"`
-	Delta     int64 `json:"delta"`
-	Key       ID    `json:"key"`
-	ProductID ID    `json:"productId"`
+	// Actor Who asked for it: the `sub` of the token. Absent, as `reason`, where no audit row says it
+	Actor     *string `json:"actor,omitempty"`
+	CreatedAt *Time   `json:"createdAt,omitempty"`
+	Delta     int64   `json:"delta"`
+	Key       ID      `json:"key"`
+	ProductID ID      `json:"productId"`
+
+	// Reason As it was given
+	Reason *string `json:"reason,omitempty"`
 
 	// Status `cancelled`, `rejected`: a withdrawal that took nothing in the end
 	Status StockChangeStatus `json:"status"`

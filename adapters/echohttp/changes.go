@@ -18,10 +18,12 @@ type changeBody struct {
 	Delta     int64  `json:"delta"`
 	Status    string `json:"status"`
 	CreatedAt string `json:"createdAt,omitempty"`
+	Actor     string `json:"actor,omitempty"`
+	Reason    string `json:"reason,omitempty"`
 }
 
 func changeOf(c application.ChangeView) changeBody {
-	return changeBody{c.Product, c.Token, c.Delta, c.Status, stampOrNone(c.CreatedAt)}
+	return changeBody{c.Product, c.Token, c.Delta, c.Status, stampOrNone(c.CreatedAt), c.Actor, c.Reason}
 }
 
 func (d operatorsDoor) changeStock(ctx context.Context, c echo.Context, who Identity) error {

@@ -109,11 +109,12 @@ func TestStockChangesAreShown(t *testing.T) {
 		if product != "p1" || before != "00000000000000000000000000000009" || limit != 2 {
 			t.Errorf("%s before %s, %d", product, before, limit)
 		}
-		return []application.ChangeView{{ID: "00000000000000000000000000000008", Product: "p1", Token: "b", Delta: 5, Status: application.OrderConfirmed, CreatedAt: someTime},
+		return []application.ChangeView{{ID: "00000000000000000000000000000008", Product: "p1", Token: "b", Delta: 5, Status: application.OrderConfirmed, CreatedAt: someTime, Actor: "ann", Reason: "found"},
 			{ID: "00000000000000000000000000000007", Product: "p1", Token: "a", Delta: -3, Status: application.OrderRejected}}, nil
 	}
 	got := decodeInto[list[changeBody]](t, f.operate(t, "GET", changesPath+"?limit=2&cursor=00000000000000000000000000000009", ""))
-	if len(got.Items) != 2 || got.Items[1].Delta != -3 || got.Next == nil || *got.Next != "00000000000000000000000000000007" {
+	if len(got.Items) != 2 || got.Items[1].Delta != -3 || got.Next == nil || *got.Next != "00000000000000000000000000000007" ||
+		got.Items[0].Actor+got.Items[0].Reason != "annfound" || got.Items[1].Actor+got.Items[1].Reason != "" {
 		t.Errorf("%+v", got)
 	}
 }

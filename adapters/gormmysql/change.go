@@ -3,7 +3,6 @@ package gormmysql
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"gorm.io/gorm"
@@ -225,12 +224,12 @@ func (s *Store) addUnits(tx *gorm.DB, row *orderRow, audit port.Audit) (domain.O
 	if err := tx.Table("stock_changes").Where("id = ?", row.ID).Update("stock_version", row.StockVersion).Error; err != nil {
 		return domain.Order{}, err
 	}
-	was := fmt.Sprintf(`{"total":%d,"stock":%d}`, before.Total(), before.Remaining())
-	is := fmt.Sprintf(`{"key":%q,"delta":%d,"total":%d,"stock":%d}`, row.Token, row.Quantity, after.Total(), after.Remaining())
-	if err := s.record(tx, audit, row.Product, was, is); err != nil {
+	order, err := row.order()
+	if err != nil {
 		return domain.Order{}, err
 	}
-	return row.order()
+	was, is := port.ChangeStates(order.Key(), order.Delta(), before)
+	return order, s.record(tx, audit, row.Product, was, is)
 }
 
 // Changes is port.Changes'.
@@ -244,4 +243,38 @@ func (s *Store) Changes(ctx context.Context, product, before string, limit int) 
 		return nil, translate(err)
 	}
 	return ordersOf(orderRowsOf(rows))
+}
+
+// Asked is port.Changes'. The log is walked from its newest row on: what is looked for was mostly asked a moment ago.
+func (s *Store) Asked(ctx context.Context, product string, changes []port.AskedChange) ([]port.Audit, error) {
+	wanted := make(map[port.AskedChange]bool, len(changes))
+	for _, c := range changes {
+		wanted[c] = true
+	}
+	found := make(map[port.AskedChange]port.Audit, len(wanted))
+	for before := ""; len(found) < len(wanted); {
+		query, err := newestBefore(s.read(ctx), before, auditsPage)
+		if err != nil {
+			return nil, err
+		}
+		var rows []auditRow
+		if err := query.Where("product_id = ? AND action IN ?", product, []string{port.AuditAdd, port.AuditWithdraw}).Find(&rows).Error; err != nil {
+			return nil, translate(err)
+		}
+		for _, r := range rows {
+			change := port.ChangeInState(product, r.After)
+			if _, newer := found[change]; wanted[change] && !newer {
+				found[change] = port.Audit{Actor: r.Actor, Action: r.Action, Reason: r.Reason}
+			}
+		}
+		if len(rows) < auditsPage {
+			break
+		}
+		before = rows[len(rows)-1].ID.String()
+	}
+	audits := make([]port.Audit, len(changes))
+	for i, c := range changes {
+		audits[i] = found[c]
+	}
+	return audits, nil
 }

@@ -11,7 +11,10 @@ import (
 	"seckill/domain"
 )
 
-const stateMax = 1 << 20
+const (
+	stateMax   = 1 << 20
+	auditsPage = 500 // rows of the audit log in one read
+)
 
 // Record is port.AuditLog's.
 func (s *Store) Record(ctx context.Context, audit port.Audit, product, before, after string) error {

@@ -88,6 +88,59 @@ func TestAStockFigureThatWasReadEarlierIsNeverWrittenBack(t *testing.T) {
 	}
 }
 
+func TestAProductsPageSaysWhoChangedItsStockAndWhy(t *testing.T) {
+	t.Parallel()
+	s := onStage(t)
+	s.on("GET products/phone", func(asked) (int, any) {
+		return 200, map[string]any{"productId": "phone", "state": "open", "total": 118, "limitPerBuyer": 2, "confirmed": 40, "inFlight": 0, "lastClosedSeconds": 0.4,
+			"gate": map[string]any{"remaining": 78, "epoch": 1}, "ledger": map[string]any{"stock": 78, "version": 44}}
+	})
+	change := func(delta int, status, actor, reason string) map[string]any {
+		c := map[string]any{"productId": "phone", "key": fmt.Sprintf("0198c5d2-77aa-7f%02d-8d7f-3f3e6c1d2b4a", delta+50), "delta": delta, "status": status, "createdAt": "2026-01-02T03:04:05.000Z"}
+		if actor != "" {
+			c["actor"], c["reason"] = actor, reason
+		}
+		return c
+	}
+	s.on("GET products/phone/stock-changes", func(asked) (int, any) {
+		return 200, items(change(20, "confirmed", "ann", "<b>found</b> in the back of the second warehouse, behind the chairs"), change(-2, "confirmed", "an-operator-with-a-long-name@example.org", "damaged"),
+			change(-30, "rejected", "bob", "a promise to another shop"), change(-1, "pending", "", ""))
+	})
+	b := s.play(t, "reader")
+	b.press("[data-product=phone]", "phone")
+	for row, want := range [][]string{{"+20", "ann", "<b>found</b> in the back"}, {"-2", "an-operator-with", "damaged"}, {"-30", "rejected", "a promise"}, {"-1", "pending", "?"}} {
+		for _, text := range want {
+			b.says(fmt.Sprintf("#ask tbody tr:nth-child(%d)", row+1), text)
+		}
+	}
+	b.accessible("movements")
+	b.size(390, 844)
+	b.accessible("movements-narrow")
+	if wide := eval[bool](b, "document.documentElement.scrollWidth > innerWidth || [...document.querySelectorAll('#ask, #ask .scroll')].some((x) => x.scrollWidth > x.clientWidth)"); wide {
+		t.Error("has to be moved sideways")
+	}
+}
+
+// Each legend is one line beside its neighbours, also when much is sold.
+func TestTheChartsLegendsKeepToOneLine(t *testing.T) {
+	t.Parallel()
+	s := onStage(t)
+	b := s.play(t, "reader")
+	b.wait("two pictures", "document.querySelector('[data-f=accepted-rate]').innerText === '0'")
+	s.show(func(v *application.Overview) {
+		v.Answers[0].Count, v.Answers[1].Count = 60_000, 150_000
+		v.Pipeline.OpenFlows, v.Pipeline.LagMessages = new(int64(123_456)), new(int64(1_234_567))
+		v.Times = &application.AnswerTimes{P50: 1.2345, P99: 12.345}
+	})
+	b.wait("thousands", "/[0-9]{2},[0-9]{3}/.test(document.querySelector('#chart-rates .u-legend').innerText)")
+	for _, id := range []string{"chart-rates", "chart-times", "chart-way"} {
+		if lines := eval[int](b, "new Set([...document.querySelectorAll('#"+id+" .u-series')].map((x) => x.offsetTop)).size"); lines != 1 {
+			t.Errorf("the legend of %s has %d lines", id, lines)
+		}
+	}
+	b.accessible("legends")
+}
+
 func TestNothingThatCannotBeCalledBackHappensWithoutAQuestion(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)

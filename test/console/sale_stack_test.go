@@ -238,7 +238,8 @@ func stockChanged(b *tab, product string) {
 	b.says("#ask", "no longer paused")
 	b.press("#ask", "Close")
 	b.press(row, product)
-	b.says("#ask", "+5")
+	b.says("#ask tbody tr", "+5")
+	b.says("#ask tbody tr", "found in the back")
 	b.accessible("product")
 	b.press("#ask", "Close")
 }

@@ -27,6 +27,7 @@ var changeCases = []ledgerTest{
 	{"rows of both tables are walked in one order", changesAndOrdersInOrder},
 	{"a rebuild sees stock changes", changesLocked},
 	{"stock changes are listed newest first", changesListed},
+	{"who asked last for a stock change, and why, is read from the audit log", changesAsked},
 }
 
 func (c *ledgerCase) changeKey(product, token string) domain.Key {
@@ -358,4 +359,43 @@ func changesListed(c *ledgerCase) {
 	c.ok(err, "changes")
 	wantEqual(c, len(page), 2, "the last page")
 	wantEqual(c, page[1].Key().Token(), "k0", "the oldest")
+}
+
+func changesAsked(c *ledgerCase) {
+	c.open("p", 10)
+	c.open("q", 10)
+	by := func(actor, action string) port.Audit {
+		return port.Audit{Actor: actor, Action: action, Reason: "because " + actor + " says so"}
+	}
+	asks := func(product, token string, delta int64, audit port.Audit) {
+		was, is := port.ChangeStates(c.changeKey(product, token), delta, c.stock(product))
+		c.ok(c.Record(c.ctx(), audit, product, was, is), "record")
+	}
+	_, err := c.Add(c.ctx(), []port.Addition{{Key: c.changeKey("p", "a"), Quantity: 5, Audit: by("ann", port.AuditAdd)},
+		{Key: c.changeKey("q", "a"), Quantity: 5, Audit: by("eve", port.AuditAdd)}})
+	c.ok(err, "add")
+	asks("p", "w", -3, by("bob", port.AuditWithdraw)) // was refused
+	asks("p", "w", -3, by("cat", port.AuditWithdraw))
+	asks("p", "w", -4, by("dan", port.AuditWithdraw)) // another change under the same token
+	asks("p", "a", 5, by("mal", "another-action"))
+	c.ok(c.Record(c.ctx(), by("mal", port.AuditWithdraw), "p", "", "no state"), "record")
+	for i := range 600 { // more than anybody reads at once
+		asks("p", fmt.Sprint("later", i), 1, by("ann", port.AuditWithdraw))
+	}
+	of := func(product, token string, delta int64) port.AskedChange {
+		return port.AskedChange{Key: c.changeKey(product, token), Delta: delta}
+	}
+	changes := []port.AskedChange{of("p", "w", -3), of("p", "unknown", 1), of("p", "a", 5), of("p", "w", -4), of("p", "w", -3), of("p", "a", 6)}
+	audits, err := c.Asked(c.ctx(), "p", changes)
+	c.ok(err, "asked")
+	wantEqual(c, len(audits), len(changes), "audits")
+	for i, want := range []port.Audit{by("cat", port.AuditWithdraw), {}, by("ann", port.AuditAdd), by("dan", port.AuditWithdraw), by("cat", port.AuditWithdraw), {}} {
+		wantEqual(c, audits[i], want, fmt.Sprint("audit ", i))
+	}
+	audits, err = c.Asked(c.ctx(), "q", []port.AskedChange{of("q", "a", 5)})
+	c.ok(err, "asked")
+	wantEqual(c, audits[0], by("eve", port.AuditAdd), "the other product's")
+	audits, err = c.Asked(c.ctx(), "nowhere", nil)
+	c.ok(err, "asked for nothing")
+	wantEqual(c, len(audits), 0, "audits of nothing")
 }

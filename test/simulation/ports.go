@@ -102,6 +102,11 @@ func (d desk) Changes(ctx context.Context, product, before string, limit int) ([
 	return d.w.ledger.Changes(ctx, product, before, limit)
 }
 
+// Asked implements port.Changes.
+func (d desk) Asked(ctx context.Context, product string, changes []port.AskedChange) ([]port.Audit, error) {
+	return d.w.ledger.Asked(ctx, product, changes)
+}
+
 // Record implements port.AuditLog.
 func (d desk) Record(ctx context.Context, audit port.Audit, product, before, after string) error {
 	_, err := ask(ctx, d, "audit", true, product, func(ctx context.Context) (struct{}, error) {

@@ -51,6 +51,21 @@ func (mr *MockChangesMockRecorder) Add(ctx, additions interface{}) *gomock.Call 
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Add", reflect.TypeOf((*MockChanges)(nil).Add), ctx, additions)
 }
 
+// Asked mocks base method.
+func (m *MockChanges) Asked(ctx context.Context, product string, changes []port.AskedChange) ([]port.Audit, error) {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "Asked", ctx, product, changes)
+	ret0, _ := ret[0].([]port.Audit)
+	ret1, _ := ret[1].(error)
+	return ret0, ret1
+}
+
+// Asked indicates an expected call of Asked.
+func (mr *MockChangesMockRecorder) Asked(ctx, product, changes interface{}) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Asked", reflect.TypeOf((*MockChanges)(nil).Asked), ctx, product, changes)
+}
+
 // Changes mocks base method.
 func (m *MockChanges) Changes(ctx context.Context, product, before string, limit int) ([]domain.Order, error) {
 	m.ctrl.T.Helper()

@@ -98,6 +98,8 @@ func (l *Ledger) Add(ctx context.Context, additions []port.Addition) ([]port.Add
 			s.f.Version++
 			raised[s.f.Product] = true
 		}
+		was, is := port.ChangeStates(a.Key, a.Quantity, s.stock())
+		l.audits = append(l.audits, auditRow{a.Audit, s.f.Product, was, is})
 		s.f.Stock += a.Quantity
 		s.f.Total += a.Quantity
 		r := &orderRow{updated: time.Now(), f: domain.OrderFields{ID: l.id(), Key: a.Key, Quantity: a.Quantity, Status: domain.OrderAdded,
@@ -144,4 +146,25 @@ func (l *Ledger) Changes(ctx context.Context, product, before string, limit int)
 		}
 	}
 	return changes, nil
+}
+
+// Asked implements port.Changes.
+func (l *Ledger) Asked(ctx context.Context, product string, changes []port.AskedChange) ([]port.Audit, error) {
+	if err := here(ctx); err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	audits := make([]port.Audit, len(changes))
+	for _, r := range l.audits {
+		if r.product != product || r.Action != port.AuditAdd && r.Action != port.AuditWithdraw {
+			continue
+		}
+		for i, c := range changes {
+			if port.ChangeInState(product, r.after) == c {
+				audits[i] = r.Audit
+			}
+		}
+	}
+	return audits, nil
 }

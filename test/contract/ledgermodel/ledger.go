@@ -40,6 +40,7 @@ type Ledger struct {
 	parked   []*parkedRow
 	reports  []report
 	barriers []barrier
+	audits   []auditRow
 }
 
 var (

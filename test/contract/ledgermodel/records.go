@@ -22,6 +22,12 @@ type parkedRow struct {
 	body string // whole
 }
 
+// auditRow is in the order in which it was written.
+type auditRow struct {
+	port.Audit
+	product, before, after string
+}
+
 type report struct {
 	id   string
 	body []byte
@@ -148,8 +154,16 @@ func (l *Ledger) MarkReplayed(ctx context.Context, ids []string) error {
 	return nil
 }
 
-// Record implements port.AuditLog. Nobody reads it here.
-func (l *Ledger) Record(ctx context.Context, _ port.Audit, _, _, _ string) error { return here(ctx) }
+// Record implements port.AuditLog.
+func (l *Ledger) Record(ctx context.Context, audit port.Audit, product, before, after string) error {
+	if err := here(ctx); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.audits = append(l.audits, auditRow{audit, product, before, after})
+	return nil
+}
 
 // SaveReport implements port.ReportStore.
 func (l *Ledger) SaveReport(ctx context.Context, id string, _ time.Time, body []byte) error {

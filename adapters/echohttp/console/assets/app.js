@@ -8,6 +8,7 @@ const $ = (id) => document.getElementById(id);
 /* ---- words and numbers ---- */
 
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
+const brief = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 const tenth = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
 const signed = new Intl.NumberFormat('en', { signDisplay: 'exceptZero', maximumFractionDigits: 0 });
 const clock = new Intl.DateTimeFormat('en', { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' });
@@ -516,8 +517,8 @@ function chartOf(id, lines) {
     legend: { live: true, markers: { width: 2 } },
     scales: { x: { time: true }, y: { range: (u, low, high) => [0, Math.max(1, high || 0) * 1.08] } },
     axes: [
-      { ...axis, space: 90, values: (u, ticks) => ticks.map((t) => clock.format(new Date(t * 1000)).slice(0, 5)) },
-      { ...axis, size: 52, values: (u, ticks) => ticks.map((t) => (Number.isInteger(t) ? whole.format(t) : '')) },
+      { ...axis, space: 90, size: 28, values: (u, ticks) => ticks.map((t) => clock.format(new Date(t * 1000)).slice(0, 5)) },
+      { ...axis, size: 52, values: (u, ticks) => ticks.map((t) => (Number.isInteger(t) ? (t < 1e5 ? whole : brief).format(t) : '')) },
     ],
     series: [{ value: (u, t) => (known(t) ? clock.format(new Date(t * 1000)) : 'now') }, ...lines.map(([label, name, dash]) => ({
       label, stroke: color(name), width: 1.75, dash, points: { show: false, filter: lonely }, value: (u, v, line, at) => rate(at === null ? u.data[line][u.data[0].length - 1] : v), // without a pointer: the newest
@@ -776,6 +777,8 @@ function askRebuild(p) {
   });
 }
 
+const changeTags = { confirmed: ['good', '✓', 'confirmed'], pending: ['warn', '…', 'pending'], rejected: ['bad', '✗', 'rejected'], cancelled: ['', '–', 'cancelled'] };
+
 async function showProduct(id) {
   tell(id, el('p', { class: 'words' }, 'Reading…'));
   const content = await Promise.allSettled([call({ path: pathOf(id) }), call({ path: `${pathOf(id)}/stock-changes?limit=20` })]);
@@ -794,8 +797,11 @@ async function showProduct(id) {
   if (!changes) parts.push(note('bad', content[1].reason.message));
   else if (!changes.items.length) parts.push(el('p', { class: 'words' }, 'None.'));
   else {
-    parts.push(table(`Stock changes of ${id}`, ['When', 'Change', 'Status', 'Key'], changes.items.map((c) => el('tr', {},
-      el('td', {}, when(c.createdAt)), el('td', {}, signed.format(c.delta)), el('td', {}, c.status), el('td', { class: 'id' }, c.key)))));
+    parts.push(table(`Stock changes of ${id}`, ['Change', 'Reason, and who asked', 'When, and its key'], changes.items.map((c) => el('tr', {},
+      el('td', {}, el('div', { class: 'units' }, signed.format(c.delta)), tag(...(changeTags[c.status] || ['', '?', c.status]))),
+      el('td', { class: 'word' }, c.reason || '?', el('div', { class: 'words' }, `by ${c.actor || '?'}`)),
+      el('td', { class: 'word' }, when(c.createdAt), el('div', { class: 'words id' }, c.key))))));
+    if (changes.next) parts.push(el('p', { class: 'words' }, `The newest ${num(changes.items.length)} are shown.`));
   }
   tell(id, ...parts);
 }
