@@ -22,6 +22,9 @@ const (
 	demoTTL     = 24 * time.Hour
 )
 
+// Demo says that a service has a demo product and demo tokens, and so a console that buys.
+type Demo bool
+
 const consoleLinkTTL = 30 * time.Minute
 
 // announce says where the doors are: to people by the banner, on a terminal or from an embedded service;

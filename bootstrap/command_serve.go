@@ -60,7 +60,7 @@ func (p *program) serve(ctx context.Context, c Config, o serveOptions) error {
 			return err
 		}
 	}
-	app, err := NewApp(c, newLogger(c.Log, p.stderr), fx.Supply(Version(p.version)))
+	app, err := NewApp(c, newLogger(c.Log, p.stderr), fx.Supply(Version(p.version), Demo(o.demo)))
 	if err != nil {
 		return err
 	}

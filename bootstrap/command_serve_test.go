@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"seckill/adapters/embedded"
+	"seckill/application"
 )
 
 // embeddedConfig is a service of its own on free ports.
@@ -200,4 +201,39 @@ func stackFile(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+func TestOnlyTheEmbeddedDemosConsoleBuys(t *testing.T) {
+	t.Parallel()
+	stack := DefaultConfig()
+	stack.Profile = ProfileStack
+	for name, c := range map[string]struct {
+		config Config
+		demo   Demo
+		buys   bool
+	}{
+		"the embedded demo":     {DefaultConfig(), true, true},
+		"embedded without demo": {DefaultConfig(), false, false},
+		"stack":                 {stack, true, false},
+	} {
+		if deps := consoleDeps(doorsParams{Config: c.config, Demo: c.demo, Deduct: &application.DeductStock{}}); (deps.Demo != nil) != c.buys {
+			t.Errorf("%s: %v", name, deps.Demo)
+		}
+	}
+	for _, demo := range []bool{true, false} {
+		_, event, stop := serving(t, embeddedConfig(t), serveOptions{demo: demo})
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, event["operators"]+"/console/api/demo/purchases", strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		if there := res.StatusCode == http.StatusUnauthorized; there != demo || !there && res.StatusCode != http.StatusNotFound {
+			t.Errorf("demo %v: %s", demo, res.Status)
+		}
+		stop()
+	}
 }

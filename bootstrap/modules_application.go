@@ -168,6 +168,7 @@ type doorsParams struct {
 	Readiness *application.Readiness
 	Overview  *application.ShowOverview
 	Version   Version `optional:"true"`
+	Demo      Demo    `optional:"true"`
 	Metrics   *prommetrics.Metrics
 	Tracing   *oteltrace.Tracing
 }
@@ -187,9 +188,18 @@ func newDoors(p doorsParams) *doors {
 		operators: echohttp.NewOperatorsDoor(operators, echohttp.OperatorsDeps{Open: p.Open, Pause: p.Pause, Changes: p.Changes, Stock: p.Stock,
 			Reconcile: p.Reconcile, Trace: p.Trace, Pipeline: p.Pipeline, Verify: p.Verify, Doctor: p.Examine, Parked: p.Parked, Replay: p.Replay, Rebuild: p.Rebuild, Readiness: p.Readiness, Metrics: p.Metrics}, p.Log),
 	}
-	d.operators.AddConsole(echohttp.ConsoleDeps{Overview: p.Overview, Token: string(p.Config.Console.Token),
-		About: console.About{Version: string(p.Version), Profile: p.Config.Profile, Started: time.Now(), NextRun: nextRun(p.Config)}})
+	d.operators.AddConsole(consoleDeps(p))
 	return d
+}
+
+// consoleDeps has a console buy in the embedded demo alone.
+func consoleDeps(p doorsParams) echohttp.ConsoleDeps {
+	deps := echohttp.ConsoleDeps{Overview: p.Overview, Token: string(p.Config.Console.Token),
+		About: console.About{Version: string(p.Version), Profile: p.Config.Profile, Started: time.Now(), NextRun: nextRun(p.Config)}}
+	if bool(p.Demo) && p.Config.Embedded() {
+		deps.Demo = p.Deduct
+	}
+	return deps
 }
 
 // nextRun tells when the schedule reconciles next.

@@ -23,13 +23,14 @@ const operatorsAPI = "/admin/v1"
 type ConsoleDeps struct {
 	Overview overviewShower
 	About    console.About
-	Token    string // signs in beside bearer tokens, with every operator's scope; empty: none
+	Token    string   // signs in beside bearer tokens, with every operator's scope; empty: none
+	Demo     deductor // buys from the page, for a demo alone; nil: neither route nor form
 }
 
 // AddConsole mounts the operators' console, and the door's API a second time for those who are signed in there. Its
 // pages are no API and stand in no document. Once, before Start.
 func (d *Door) AddConsole(deps ConsoleDeps) {
-	c := console.New(console.Config{Verify: d.visitors(deps.Token), Look: deps.Overview.Show, About: deps.About,
+	c := console.New(console.Config{Verify: d.visitors(deps.Token), Look: deps.Overview.Show, About: deps.About, Demo: deps.Demo != nil,
 		Until: d.stopping, Spawn: d.background.Go, Log: d.log})
 	for _, r := range c.Routes() {
 		d.echo.Add(r.Method, r.Path, d.measured(r.Method, r.Path,
@@ -39,6 +40,10 @@ func (d *Door) AddConsole(deps ConsoleDeps) {
 		if below, is := strings.CutPrefix(r.path, operatorsAPI); is {
 			d.echo.Add(r.method, console.APIPath+below, d.measured(r.method, console.APIPath+below, d.guardBy(r, bySession(c))))
 		}
+	}
+	if deps.Demo != nil {
+		r := d.demoRoute(deps.Demo)
+		d.echo.Add(r.method, r.path, d.measured(r.method, r.path, d.guardBy(r, bySession(c))))
 	}
 }
 

@@ -30,10 +30,14 @@ func (fakeOverview) Show(context.Context) application.Overview {
 }
 
 // withConsole is a fixture whose operators' door has the console and listens.
-func withConsole(t *testing.T) (*fixture, string) {
+func withConsole(t *testing.T, more ...func(*fixture, *ConsoleDeps)) (*fixture, string) {
 	t.Helper()
 	f := newFixture(t)
-	f.operators.AddConsole(ConsoleDeps{Overview: fakeOverview{}, Token: consoleToken, About: console.About{Started: time.Now()}})
+	deps := ConsoleDeps{Overview: fakeOverview{}, Token: consoleToken, About: console.About{Started: time.Now()}}
+	for _, change := range more {
+		change(f, &deps)
+	}
+	f.operators.AddConsole(deps)
 	address, err := f.operators.Listen(t.Context())
 	if err == nil {
 		err = f.operators.Start(t.Context())

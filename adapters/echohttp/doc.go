@@ -58,4 +58,7 @@
 //
 // A request has a deadline shorter than the server's write timeout, so that every caller
 // gets an answer. A purchase that ends by it is "outcome unknown", never a refusal.
+//
+// A demo's console buys as well (demo.go): one more route below /console/api, which asks the purchase's own use case by the
+// operator's session, with the code of that session. It makes no token for anybody, and no door without a demo has it.
 package echohttp

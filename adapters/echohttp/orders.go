@@ -46,17 +46,26 @@ func (d buyersDoor) createOrder(ctx context.Context, c echo.Context, who Identit
 		defer d.cfg.Tracer.Awaits(ctx, command.Key())()
 	}
 	receipt, err := d.deps.Deduct.Deduct(ctx, command)
+	if err != nil {
+		return purchaseError(err)
+	}
+	key := command.Key()
+	c.Response().Header()["Location"] = []string{"/api/v1/products/" + key.Product() + "/orders/" + key.Token()} // ids need no escape in a path
+	return d.answerPurchase(c, receipt)
+}
+
+// purchaseError says of a purchase that ran out of time what is known of it.
+func purchaseError(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return domain.NewError(domain.CodeOutcomeUnknown, "", err)
 	}
-	if err != nil {
-		return err
-	}
-	body := orderOf(receipt.Order)
+	return err
+}
+
+// answerPurchase tells a buyer what became of a purchase.
+func (d *Door) answerPurchase(c echo.Context, receipt application.Receipt) error {
+	body, h := orderOf(receipt.Order), c.Response().Header()
 	body.Remaining, body.Repeat = &receipt.Remaining, receipt.Replayed
-	key := command.Key()
-	h := c.Response().Header()
-	h["Location"] = []string{"/api/v1/products/" + key.Product() + "/orders/" + key.Token()} // ids need no escape in a path
 	if receipt.Replayed {
 		h["Idempotency-Replayed"] = yes
 	}

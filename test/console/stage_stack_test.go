@@ -23,6 +23,7 @@ import (
 // asked is a call of the page to the operators' API.
 type asked struct {
 	what string // method and path below the API's
+	key  string // of idempotency
 	body map[string]any
 }
 
@@ -39,7 +40,7 @@ type stage struct {
 }
 
 // onStage opens the curtain: everything reads well, one product is on sale, nothing is parked.
-func onStage(t *testing.T) *stage {
+func onStage(t *testing.T, more ...func(*console.Config)) *stage {
 	t.Helper()
 	until, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -50,8 +51,12 @@ func onStage(t *testing.T) *stage {
 			Intake: application.IntakeOpen, Suspended: []string{}},
 		Parts:    map[string]application.PartStatus{"gate": {OK: true}, "broker": {OK: true}, "ledger": {OK: true}},
 		Products: []application.ProductLine{lineOf("phone", 100, 40)}}
-	s.console = console.New(console.Config{Verify: s.verify, Look: s.look, About: console.About{Version: "v1", Profile: "stack", Started: time.Now()},
-		Until: until, Spawn: running.Go, Log: slog.New(slog.DiscardHandler)})
+	cfg := console.Config{Verify: s.verify, Look: s.look, About: console.About{Version: "v1", Profile: "stack", Started: time.Now()},
+		Until: until, Spawn: running.Go, Log: slog.New(slog.DiscardHandler)}
+	for _, change := range more {
+		change(&cfg)
+	}
+	s.console = console.New(cfg)
 	mux := http.NewServeMux()
 	for _, r := range s.console.Routes() {
 		mux.HandleFunc(r.Method+" "+strings.Replace(r.Path, ":name", "{name}", 1), func(w http.ResponseWriter, req *http.Request) { s.tell(w, r.Handle(w, req)) })
@@ -136,7 +141,7 @@ func (s *stage) api(w http.ResponseWriter, r *http.Request) {
 		s.tell(w, err)
 		return
 	}
-	call := asked{what: r.Method + " " + strings.TrimPrefix(r.URL.Path, console.APIPath+"/")}
+	call := asked{what: r.Method + " " + strings.TrimPrefix(r.URL.Path, console.APIPath+"/"), key: r.Header.Get("Idempotency-Key")}
 	if text, _ := io.ReadAll(r.Body); len(text) > 0 {
 		_ = json.Unmarshal(text, &call.body)
 	}

@@ -35,6 +35,7 @@ type Config struct {
 	Verify func(token string) (Visitor, error)
 	Look   func(context.Context) application.Overview
 	About  About
+	Demo   bool            // the page has a form that buys
 	Until  context.Context // ends when the door stops: streams and looks end with it
 	Spawn  func(func())    // runs what the door waits for
 	Log    *slog.Logger

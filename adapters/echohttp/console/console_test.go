@@ -239,6 +239,23 @@ func TestAReaderSeesEverythingAndHasNoButtonThatChangesAnything(t *testing.T) {
 	}
 }
 
+func TestThePageBuysInADemoAloneAndForNoReader(t *testing.T) {
+	t.Parallel()
+	for _, demo := range []bool{true, false} {
+		p := open(t)
+		p.cfg.Demo = demo
+		for _, as := range []string{"all", "reader"} {
+			w, err := p.ask(t, as, get(Path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if there := strings.Contains(w.Body.String(), `id="buy"`); there != (demo && as == "all") {
+				t.Errorf("demo %v, %s: the form is there: %v", demo, as, there)
+			}
+		}
+	}
+}
+
 // A failed reading shown as 0, one failing part that blanks the page, and large numbers that lose digits are faults that
 // consoles shipped with.
 func TestThePageWithoutScriptShowsWhatIsKnownAndAQuestionMarkForTheRest(t *testing.T) {

@@ -40,6 +40,7 @@ type pageData struct {
 	Form    string
 	Admin   bool // may change stock
 	Repair  bool // may reconcile and replay
+	Demo    bool // may buy
 	View    *application.Overview
 }
 
@@ -50,7 +51,8 @@ func (c *Console) page(w http.ResponseWriter, r *http.Request) error {
 		return render(w, signInTemplate, struct{ Form, Failed string }{formCode(w, r), failureOf(r)})
 	}
 	data := pageData{About: c.cfg.About, Visitor: v, CSRF: v.csrf(), Form: formCode(w, r),
-		Admin: v.May("stock:admin"), Repair: v.May("reconcile:run")}
+		Admin: v.May("stock:admin"), Repair: v.May("reconcile:run"),
+		Demo: c.cfg.Demo && v.May("stock:admin")}
 	ctx, cancel := context.WithTimeout(r.Context(), firstLookMax)
 	defer cancel()
 	if p, err := c.hub.latest(ctx); err == nil {

@@ -127,6 +127,7 @@ function draw() {
   drawAlerts(s);
   drawCharts();
   drawFeed(s);
+  if ($('buy')) drawBuy(s);
   noteParked(s.pipeline.parked);
   speak(s);
 }
@@ -518,7 +519,7 @@ function chartOf(id, lines) {
     scales: { x: { time: true }, y: { range: (u, low, high) => [0, Math.max(1, high || 0) * 1.08] } },
     axes: [
       { ...axis, space: 90, size: 28, values: (u, ticks) => ticks.map((t) => clock.format(new Date(t * 1000)).slice(0, 5)) },
-      { ...axis, size: 52, values: (u, ticks) => ticks.map((t) => (Number.isInteger(t) ? (t < 1e5 ? whole : brief).format(t) : '')) },
+      { ...axis, size: 52, values: (u, ticks) => ticks.map((t) => (Number.isInteger(t) ? (ticks[ticks.length - 1] < 1e5 ? whole : brief).format(t) : '')) },
     ],
     series: [{ value: (u, t) => (known(t) ? clock.format(new Date(t * 1000)) : 'now') }, ...lines.map(([label, name, dash]) => ({
       label, stroke: color(name), width: 1.75, dash, points: { show: false, filter: lonely }, value: (u, v, line, at) => rate(at === null ? u.data[line][u.data[0].length - 1] : v), // without a pointer: the newest
@@ -721,6 +722,8 @@ function tell(title, ...content) {
   if (!dialog.open) dialog.showModal();
 }
 
+const newKey = () => (crypto.randomUUID ? crypto.randomUUID() : `k-${Date.now()}-${crypto.getRandomValues(new Uint32Array(2)).join('-')}`); // over http elsewhere than here there is no UUID
+
 const reason = { name: 'reason', label: 'Reason, kept with the change', required: true, maxlength: '200' };
 const pathOf = (id) => `products/${encodeURIComponent(id)}`;
 
@@ -755,7 +758,7 @@ function askPause(p) {
 
 // The key is made when the dialog opens: however often it is sent, it counts once.
 function askChange(p) {
-  const key = crypto.randomUUID ? crypto.randomUUID() : `k-${Date.now()}-${crypto.getRandomValues(new Uint32Array(2)).join('-')}`;
+  const key = newKey();
   ask({
     title: `Change the stock of ${p.productId}`,
     effect: `${num(p.total)} on sale, ${num(p.gate)} left in Redis. Say how many more (+) or fewer (−); what is sold stays sold.`,
@@ -1041,6 +1044,59 @@ async function replay(ids, first) {
   return results;
 }
 
+/* ---- the demo's purchase ---- */
+
+const demo = { last: null };
+
+const buyWords = {
+  'stock-not-enough': 'fewer units are left than were asked for.',
+  'limit-reached': 'this buyer would have more than one may.',
+  'sale-closed': 'the sale is paused, or outside of its window.',
+  'token-reused': 'this token stands for a purchase of another quantity.',
+  'token-refused': 'this token was refused before; a new purchase takes a new one.',
+  rebuilding: 'the product is being rebuilt. Nothing was taken; the same token may win in a moment.',
+  busy: 'the service is busy. Nothing was taken; the same token may win in a moment.',
+};
+
+// What is on sale; the choice stays as it is.
+function drawBuy(s) {
+  const pick = $('buy').elements.productId;
+  const ids = s.products.map((p) => p.productId);
+  if ([...pick.options].map((o) => o.value).join(' ') === ids.join(' ')) return;
+  const chosen = pick.value;
+  pick.replaceChildren(...ids.map((id) => el('option', { value: id }, id)));
+  if (ids.includes(chosen)) pick.value = chosen;
+}
+
+function buy(event) {
+  event.preventDefault();
+  const { userId, quantity, productId } = $('buy').elements;
+  demo.last = { method: 'POST', path: 'demo/purchases', headers: { 'Idempotency-Key': newKey() },
+    body: { productId: productId.value, userId: userId.value.trim(), quantity: Number(quantity.value) } };
+  return sendPurchase($('buy').querySelector('button.primary'));
+}
+
+function sendPurchase(button) {
+  const place = $('bought');
+  const { body, headers } = demo.last;
+  const token = headers['Idempotency-Key'];
+  const what = `${units(body.quantity)} of ${body.productId} for ${body.userId}`;
+  const answered = (kind, ...text) => place.replaceChildren(note(kind, ...text), el('div', { class: 'bar' },
+    el('button', { onclick: () => traceOf(body.productId, body.userId, token) }, 'Trace it'), el('span', { class: 'words id' }, token)));
+  return busy(button, place, async () => {
+    hold(false); // the effect is to be seen
+    try {
+      const order = await call(demo.last);
+      if (order.repeat) answered('', `Repeat: this token is known, and its order is ${order.status}. Nothing was taken a second time.`);
+      else answered('good', `Accepted: ${what}; ${order.status}, ${num(order.remaining)} left.`);
+    } catch (fault) {
+      if (fault.open) answered('warn', `Not known: ${fault.message}`);
+      else answered('bad', `Refused: ${buyWords[fault.code] || fault.message}`);
+    }
+    $('buy-again').disabled = false;
+  });
+}
+
 /* ---- search ---- */
 
 // One word is a product, three are a purchase.
@@ -1091,6 +1147,10 @@ function startConsole() {
   $('parked-again').onclick = loadParked;
   if ($('dry-run')) $('dry-run').onclick = dryRun;
   if ($('open-sale')) $('open-sale').onclick = askOpenSale;
+  if ($('buy')) {
+    $('buy').onsubmit = buy;
+    $('buy-again').onclick = () => sendPurchase($('buy-again'));
+  }
   document.addEventListener('keydown', onKey);
   followSizeAndTheme();
   setMode('connecting');
