@@ -114,7 +114,7 @@ func (r *ReconcileStock) Reconcile(ctx context.Context, request ReconcileRequest
 		return ReconcileReport{}, err
 	}
 	run := &reconciliation{ReconcileStock: r, report: ReconcileReport{ID: r.ids.Unique(), Mode: request.Mode,
-		Policy: request.Policy, Actor: request.Actor, StartedAt: r.clock.Now().UTC()}}
+		Policy: request.Policy, Actor: request.Actor, Reason: request.Reason, StartedAt: r.clock.Now().UTC()}}
 	run.report.PlanID = request.PlanID
 	if request.Mode == ReconcileDryRun {
 		run.report.PlanID = run.report.ID
@@ -140,7 +140,7 @@ func (r *ReconcileStock) Reconcile(ctx context.Context, request ReconcileRequest
 	}
 	saveErr := r.save(ctx, run.report)
 	r.log.Info("reconciled", "event", "reconciled", "report", run.report.ID, "mode", request.Mode, "actor", request.Actor,
-		"found", run.report.Found, "repaired", run.report.Repaired, "capped", run.report.Capped, "error", runErr)
+		"reason", request.Reason, "found", run.report.Found, "repaired", run.report.Repaired, "capped", run.report.Capped, "error", runErr)
 	if runErr != nil {
 		return ReconcileReport{}, runErr
 	}
@@ -558,6 +558,9 @@ func (r *reconciliation) record(ctx context.Context, d *discovery, action, befor
 		return err
 	}
 	audit := port.Audit{Actor: r.report.Actor, Action: action, Reason: "reconciliation " + r.report.ID}
+	if r.report.Reason != "" {
+		audit.Reason += ": " + r.report.Reason
+	}
 	if err := r.audits.Record(ctx, audit, d.Product, string(was), string(is)); err != nil {
 		return fmt.Errorf("record a repair: %w", err)
 	}

@@ -323,6 +323,15 @@ func TestReconcileRepairsDriftOnlyByPolicyAndOnRecord(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	})
+	inBubble(t, "repaired for a reason", func(t *testing.T) {
+		d := drifted(t)
+		d.audits.EXPECT().Record(gomock.Any(), port.Audit{Actor: "op", Action: "reconcile.rebuild", Reason: fmt.Sprintf("reconciliation %032d: a count by hand", 1)}, "p", gomock.Any(), gomock.Any()).Return(nil)
+		wish := apply
+		wish.Reason = "a count by hand"
+		if r := d.run(t, wish); r.Reason != wish.Reason {
+			t.Errorf("%+v", r)
+		}
+	})
 	inBubble(t, "not repaired without a record", func(t *testing.T) {
 		d := drifted(t)
 		d.audits.EXPECT().Record(gomock.Any(), gomock.Any(), "p", gomock.Any(), gomock.Any()).Return(domain.ErrUnavailable)

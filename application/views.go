@@ -222,6 +222,7 @@ type ReconcileRequest struct {
 	Product string // empty: all
 	Policy  ReconcilePolicy
 	Actor   string
+	Reason  string // why, in the actor's words; may be empty
 }
 
 // Anomaly kinds of a ReconcileReport.
@@ -253,6 +254,7 @@ type ReconcileReport struct {
 	Mode       ReconcileMode    `json:"mode"`
 	Policy     ReconcilePolicy  `json:"policy"`
 	Actor      string           `json:"actor"`
+	Reason     string           `json:"reason,omitempty"`
 	StartedAt  time.Time        `json:"startedAt"`
 	FinishedAt time.Time        `json:"finishedAt"`
 	Products   int64            `json:"products"`

@@ -110,7 +110,7 @@ func (p *program) printVerification(v application.Verification) {
 func (p *program) reconcileCommand() *cobra.Command {
 	var door doorFlags
 	var apply bool
-	var plan, product, policy string
+	var plan, product, policy, reason string
 	cmd := &cobra.Command{
 		Use: "reconcile", Short: "Compare gate and ledger flow by flow; repair with --apply",
 		Example: "  seckill reconcile                    # dry run: changes nothing\n" +
@@ -124,7 +124,7 @@ func (p *program) reconcileCommand() *cobra.Command {
 				return err
 			}
 			request := application.ReconcileRequest{Mode: application.ReconcileDryRun, PlanID: plan, Product: product,
-				Policy: application.ReconcilePolicy(policy), Actor: "command"}
+				Policy: application.ReconcilePolicy(policy), Actor: "command", Reason: reason}
 			if apply {
 				request.Mode = application.ReconcileApply
 				if err := p.confirmed(cmd.Context(), "This repairs what differs between gate and ledger"); err != nil {
@@ -149,6 +149,7 @@ func (p *program) reconcileCommand() *cobra.Command {
 	p.yesFlag(cmd)
 	cmd.Flags().BoolVar(&apply, "apply", false, "repair what is found")
 	cmd.Flags().StringVar(&plan, "plan", "", "with --apply: only what this dry run listed")
+	cmd.Flags().StringVar(&reason, "reason", "", "why; kept with the report, and with the audit rows of repairs")
 	cmd.Flags().StringVar(&product, "product", "", "one product; all where it is empty")
 	cmd.Flags().StringVar(&policy, "policy", string(application.PolicySendAgain), "for open flows without an order: send-again, report-only or roll-back")
 	return cmd
@@ -162,7 +163,8 @@ func (p *program) reconcile(ctx context.Context, c Config, door *doorFlags, requ
 	if client != nil {
 		policy := doorclient.ReconcileRequestPolicy(request.Policy)
 		return readAnswer[application.ReconcileReport](client.Reconcile(ctx, doorclient.ReconcileRequest{
-			Mode: doorclient.ReconcileRequestMode(request.Mode), Policy: &policy, PlanID: given(request.PlanID), ProductID: given(request.Product)}))
+			Mode: doorclient.ReconcileRequestMode(request.Mode), Policy: &policy, PlanID: given(request.PlanID), ProductID: given(request.Product),
+			Reason: given(request.Reason)}))
 	}
 	err = p.withTools(ctx, c, func(app *App) error {
 		if r, err = app.Reconcile.Reconcile(ctx, request); err != nil {

@@ -1231,8 +1231,11 @@ type ReconcileReport struct {
 	PlanID        string                `json:"planId"`
 	Policy        ReconcileReportPolicy `json:"policy"`
 	Products      Count                 `json:"products"`
-	Repaired      Count                 `json:"repaired"`
-	StartedAt     Time                  `json:"startedAt"`
+
+	// Reason As it was given
+	Reason    *string `json:"reason,omitempty"`
+	Repaired  Count   `json:"repaired"`
+	StartedAt Time    `json:"startedAt"`
 }
 
 // ReconcileReportMode defines model for ReconcileReport.Mode.
@@ -1257,6 +1260,9 @@ type ReconcileRequest struct {
 
 	// ProductID All products where absent
 	ProductID *string `json:"productId,omitempty"`
+
+	// Reason Why; goes to the report, the log and the audit rows of its repairs
+	Reason *string `json:"reason,omitempty"`
 }
 
 // ReconcileRequestMode defines model for ReconcileRequest.Mode.

@@ -209,7 +209,7 @@ func newFakes() *fakes {
 				Order: &application.TraceOrder{ID: "o1", Status: "confirmed", Quantity: 1, CreatedAt: someTime, StockFlows: []application.TraceMovement{{OpType: "SECKILL", Quantity: 1, At: someTime}}}}, nil
 		},
 		reconcile: func(r application.ReconcileRequest) (application.ReconcileReport, error) {
-			return application.ReconcileReport{ID: "00000000000000000000000000000001", PlanID: r.PlanID, Mode: r.Mode, Policy: r.Policy, Actor: r.Actor, StartedAt: someTime, FinishedAt: someTime}, nil
+			return application.ReconcileReport{ID: "00000000000000000000000000000001", PlanID: r.PlanID, Mode: r.Mode, Policy: r.Policy, Actor: r.Actor, Reason: r.Reason, StartedAt: someTime, FinishedAt: someTime}, nil
 		},
 		reports: func(string, int) ([]application.ReconcileReport, error) { return nil, nil },
 		verify: func(string) (application.Verification, error) {

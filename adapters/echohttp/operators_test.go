@@ -135,12 +135,13 @@ func TestReconciliations(t *testing.T) {
 	if got["startedAt"] != "2030-01-02T03:04:05.006Z" || fmt.Sprint(got["anomalies"], got["found"]) != "[] map[]" {
 		t.Errorf("%v", got)
 	}
-	f.operate(t, "POST", "/admin/v1/reconciliations", `{"mode":"apply","planId":"00000000000000000000000000000000","productId":"p:1","policy":"roll-back"}`)
-	if asked != (application.ReconcileRequest{Mode: "apply", PlanID: "00000000000000000000000000000000", Product: "p:1", Policy: "roll-back", Actor: "op-1"}) {
+	f.operate(t, "POST", "/admin/v1/reconciliations", `{"mode":"apply","planId":"00000000000000000000000000000000","productId":"p:1","policy":"roll-back","reason":"a test"}`)
+	if asked != (application.ReconcileRequest{Mode: "apply", PlanID: "00000000000000000000000000000000", Product: "p:1", Policy: "roll-back", Actor: "op-1", Reason: "a test"}) {
 		t.Errorf("%+v", asked)
 	}
 	for _, body := range []string{`{}`, `{"mode":"Apply"}`, `{"mode":"apply","policy":"give-back"}`, `{"mode":"apply","planId":""}`, `{"mode":"dry-run","planId":"00000000000000000000000000000000"}`,
-		`{"mode":"apply","productId":"a|b"}`, `{"mode":"apply","actor":"x"}`, `{"mode":null}`, `[]`} {
+		`{"mode":"apply","productId":"a|b"}`, `{"mode":"apply","actor":"x"}`, `{"mode":null}`, `[]`,
+		`{"mode":"apply","reason":7}`, `{"mode":"apply","reason":"` + strings.Repeat("x", 201) + `"}`} {
 		wantProblem(t, f.operate(t, "POST", "/admin/v1/reconciliations", body), 400, domain.CodeInvalidRequest)
 	}
 	f.reconcile = func(application.ReconcileRequest) (application.ReconcileReport, error) {

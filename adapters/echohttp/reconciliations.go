@@ -29,6 +29,7 @@ func readReconcile(c echo.Context) (r application.ReconcileRequest, err error) {
 		PlanID    *string                     `json:"planId"`
 		ProductID *string                     `json:"productId"`
 		Policy    application.ReconcilePolicy `json:"policy"`
+		Reason    string                      `json:"reason"`
 	}
 	if err := readJSON(c, &body, false); err != nil {
 		return r, err
@@ -53,13 +54,16 @@ func readReconcile(c echo.Context) (r application.ReconcileRequest, err error) {
 			return r, badInput("body", "/planId", "goes with apply only")
 		}
 	}
+	if len(body.Reason) > reasonMax {
+		return r, badInput("body", "/reason", "must have at most 200 bytes")
+	}
 	if body.ProductID != nil {
 		if err := checkID("body", "/productId", *body.ProductID); err != nil {
 			return r, err
 		}
 	}
 	return application.ReconcileRequest{Mode: body.Mode, PlanID: orZero(body.PlanID),
-		Product: orZero(body.ProductID), Policy: body.Policy}, nil
+		Product: orZero(body.ProductID), Policy: body.Policy, Reason: body.Reason}, nil
 }
 
 func (d operatorsDoor) listReports(ctx context.Context, c echo.Context, _ Identity) error {

@@ -381,9 +381,15 @@ func TestAPlanThatNoLongerFitsIsRefusedInPlainWords(t *testing.T) {
 	b.signIn("all")
 	b.key("r")
 	b.press("#plan", "Apply this plan…")
+	b.press("#ask", "Apply") // the browser asks for a reason first
+	if sent := s.called(); len(sent) != 1 {
+		t.Errorf("sent %v without a reason", sent)
+	}
+	b.fill("#ask", "reason", "counted by hand")
+	b.accessible("apply")
 	b.press("#ask", "Apply")
 	b.says("#ask", "The plan no longer fits: something that it lists has changed since. Nothing was done. Make a new dry run")
-	if sent := s.called(); len(sent) != 2 || sent[1].body["planId"] != "plan-1" {
+	if sent := s.called(); len(sent) != 2 || sent[1].body["planId"] != "plan-1" || sent[1].body["reason"] != "counted by hand" {
 		t.Errorf("sent %v", sent)
 	}
 }

@@ -185,10 +185,12 @@ func driftFoundAndRepaired(t *testing.T, b *tab, s *shop.Shop, product string) {
 	b.says("#plan", "stock drift")
 	b.press("#plan", "Apply this plan…")
 	b.says("#ask", "1 repair (1 × stock drift), 3 units in all")
+	b.fill("#ask", "reason", "counted by hand")
 	b.shot("apply")
 	b.press("#ask", "Apply")
 	b.says("#ask", "1 repaired")
 	b.press("#ask", "Close")
+	b.says("#reports", "counted by hand")
 	b.says(row, "agree at rest")
 	b.says("#eq-sold .words", "Yes")
 }

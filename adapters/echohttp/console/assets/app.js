@@ -937,8 +937,9 @@ function askApply(plan) {
   ask({
     title: 'Apply the plan',
     effect: `Does what this dry run lists and nothing else: ${many(todo.length, 'repair')} (${countsOf(plan)}), ${units(todo.reduce((n, a) => n + Math.abs(a.units), 0))} in all. If something listed has changed since, nothing is done.`,
+    inputs: [{ ...reason, label: 'Reason, kept with the report' }],
     action: 'Apply', danger: true,
-    request: () => ({ method: 'POST', path: 'reconciliations', body: { mode: 'apply', planId: plan.id } }),
+    request: (v) => ({ method: 'POST', path: 'reconciliations', body: { mode: 'apply', planId: plan.id, reason: v.reason } }),
     done: (report) => {
       $('plan').replaceChildren(note('good', `Applied: ${num(report.repaired)} of ${num(report.anomalies.length)} repaired.`), ...anomalies(report));
       loadReports();
@@ -952,8 +953,8 @@ async function loadReports() {
   try {
     const { items } = await call({ path: 'reconciliations?limit=5' });
     if (!items.length) return place.replaceChildren(el('p', { class: 'words' }, 'No run yet. It also runs by itself on its schedule.'));
-    place.replaceChildren(table('Last runs, newest first', ['When', 'Mode', 'By', 'Found', 'Repaired'], items.map((r) => el('tr', {},
-      el('td', {}, when(r.startedAt)), el('td', {}, r.mode), el('td', {}, r.actor), el('td', {}, countsOf(r) || 'nothing'), el('td', {}, num(r.repaired))))));
+    place.replaceChildren(table('Last runs, newest first', ['When', 'Mode', 'By', 'Reason', 'Found', 'Repaired'], items.map((r) => el('tr', {},
+      el('td', {}, when(r.startedAt)), el('td', {}, r.mode), el('td', { class: 'word' }, r.actor), el('td', { class: 'word' }, r.reason || '–'), el('td', { class: 'word' }, countsOf(r) || 'nothing'), el('td', {}, num(r.repaired))))));
   } catch (fault) {
     place.replaceChildren(note('bad', fault.message));
   }
