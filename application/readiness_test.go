@@ -80,8 +80,8 @@ func TestListParkedBoundsItsPage(t *testing.T) {
 	parking := portmock.NewMockParking(gomock.NewController(t))
 	list := application.NewListParked(parking)
 	for asked, want := range map[int]int{0: 1, 20: 20, 100_000: 500} {
-		parking.EXPECT().ListParked(gomock.Any(), "x", want).Return([]port.Parked{{ID: "1"}}, nil)
-		if got, err := list.List(t.Context(), "x", asked); err != nil || len(got) != 1 {
+		parking.EXPECT().ListParked(gomock.Any(), port.ParkPoison, "p", "x", want).Return([]port.Parked{{ID: "1"}}, nil)
+		if got, err := list.List(t.Context(), port.ParkPoison, "p", "x", asked); err != nil || len(got) != 1 {
 			t.Error(got, err)
 		}
 	}

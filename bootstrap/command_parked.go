@@ -3,6 +3,7 @@ package bootstrap
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,22 +37,25 @@ type parkedMessage struct {
 
 func (p *program) parkedListCommand() *cobra.Command {
 	var door doorFlags
-	var most int
+	var wish listWish
 	cmd := &cobra.Command{
 		Use: "list", Short: "List what waits, newest first",
-		Example: "  seckill parked list\n  seckill parked list --most 20 -o json",
+		Example: "  seckill parked list\n  seckill parked list --reason poison --product demo-phone --most 20 -o json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := p.checkOutput(); err != nil {
 				return err
 			}
-			if most < 1 {
-				return withExit(ExitUsage, fmt.Errorf("--most: %d is not a positive number", most))
+			if wish.most < 1 {
+				return withExit(ExitUsage, fmt.Errorf("--most: %d is not a positive number", wish.most))
+			}
+			if wish.reason != "" && !slices.Contains(port.ParkReasons, port.ParkReason(wish.reason)) {
+				return withExit(ExitUsage, fmt.Errorf("--reason: %q is no reason that a message is parked for; they are %v", wish.reason, port.ParkReasons))
 			}
 			c, err := p.config()
 			if err != nil {
 				return err
 			}
-			messages, err := p.listParked(cmd.Context(), c, &door, most)
+			messages, err := p.listParked(cmd.Context(), c, &door, wish)
 			if err != nil {
 				return err
 			}
@@ -65,19 +69,27 @@ func (p *program) parkedListCommand() *cobra.Command {
 	}
 	door.add(cmd)
 	p.outputFlag(cmd)
-	cmd.Flags().IntVar(&most, "most", 1000, "list at most so many")
+	cmd.Flags().IntVar(&wish.most, "most", 1000, "list at most so many")
+	cmd.Flags().StringVar(&wish.reason, "reason", "", "only what was parked for this reason")
+	cmd.Flags().StringVar(&wish.product, "product", "", "only of this product")
 	return cmd
 }
 
-func (p *program) listParked(ctx context.Context, c Config, door *doorFlags, most int) (messages []parkedMessage, err error) {
+// listWish says which messages are to be listed.
+type listWish struct {
+	reason, product string
+	most            int
+}
+
+func (p *program) listParked(ctx context.Context, c Config, door *doorFlags, wish listWish) (messages []parkedMessage, err error) {
 	client, err := door.client(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	messages = []parkedMessage{}
 	collect := func(page func(before string, limit int) ([]parkedMessage, error)) error {
-		for before := ""; len(messages) < most; {
-			limit := min(parkedPage, most-len(messages))
+		for before := ""; len(messages) < wish.most; {
+			limit := min(parkedPage, wish.most-len(messages))
 			found, err := page(before, limit)
 			if err != nil {
 				return err
@@ -92,13 +104,14 @@ func (p *program) listParked(ctx context.Context, c Config, door *doorFlags, mos
 	if client != nil {
 		return messages, collect(func(before string, limit int) ([]parkedMessage, error) {
 			page, err := readAnswer[struct{ Items []parkedMessage }](
-				client.ListParked(ctx, &doorclient.ListParkedParams{Limit: given(limit), Cursor: given(before)}))
+				client.ListParked(ctx, &doorclient.ListParkedParams{Limit: given(limit), Cursor: given(before),
+					Reason: given(doorclient.ParkReason(wish.reason)), ProductID: given(wish.product)}))
 			return page.Items, err
 		})
 	}
 	err = p.withTools(ctx, c, func(app *App) error {
 		return collect(func(before string, limit int) ([]parkedMessage, error) {
-			found, err := app.Parked.List(ctx, before, limit)
+			found, err := app.Parked.List(ctx, port.ParkReason(wish.reason), wish.product, before, limit)
 			page := make([]parkedMessage, len(found))
 			for i, m := range found {
 				page[i] = parkedMessage{m.ID, m.Reason, m.Detail, m.Product,

@@ -149,7 +149,7 @@ func (p *program) reconcileCommand() *cobra.Command {
 	p.yesFlag(cmd)
 	cmd.Flags().BoolVar(&apply, "apply", false, "repair what is found")
 	cmd.Flags().StringVar(&plan, "plan", "", "with --apply: only what this dry run listed")
-	cmd.Flags().StringVar(&reason, "reason", "", "why; kept with the report, and with the audit rows of repairs")
+	cmd.Flags().StringVar(&reason, "why", "", "kept with the report, and with the audit rows of repairs")
 	cmd.Flags().StringVar(&product, "product", "", "one product; all where it is empty")
 	cmd.Flags().StringVar(&policy, "policy", string(application.PolicySendAgain), "for open flows without an order: send-again, report-only or roll-back")
 	return cmd

@@ -1632,7 +1632,12 @@ type Reason struct {
 
 // ListParkedParams defines parameters for ListParked.
 type ListParkedParams struct {
-	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+	// Reason All reasons where absent
+	Reason *ParkReason `form:"reason,omitempty" json:"reason,omitempty"`
+
+	// ProductID All products where absent
+	ProductID *ID    `form:"productId,omitempty" json:"productId,omitempty"`
+	Limit     *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor `next` of the page before
 	Cursor *RowCursor `form:"cursor,omitempty" json:"cursor,omitempty"`
@@ -2976,6 +2981,30 @@ func NewListParkedRequest(server string, params *ListParkedParams) (*http.Reques
 		// styled parameters, preserving literal commas as delimiters
 		// per the OpenAPI spec (e.g. "color=blue,black,brown").
 		var rawQueryFragments []string
+
+		if params.Reason != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "reason", *params.Reason, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.ProductID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "productId", *params.ProductID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
 
 		if params.Limit != nil {
 

@@ -43,7 +43,7 @@ type fakes struct {
 	reconcile func(application.ReconcileRequest) (application.ReconcileReport, error)
 	reports   func(before string, limit int) ([]application.ReconcileReport, error)
 	verify    func(string) (application.Verification, error)
-	parked    func(before string, limit int) ([]port.Parked, error)
+	parked    func(reason port.ParkReason, product, before string, limit int) ([]port.Parked, error)
 	replay    func(ids []string, reason port.ParkReason, product, after string, a port.Audit) ([]application.ReplayResult, string, error)
 	rebuild   func(product string, lost application.LostPolicy, a port.Audit) (application.RebuildAnswer, error)
 	parts     map[string]application.PartStatus
@@ -138,8 +138,8 @@ func (f *fakes) Reports(_ context.Context, before string, limit int) ([]applicat
 func (f *fakes) Verify(_ context.Context, p string, _ []application.JournalEntry) (application.Verification, error) {
 	return f.verify(p)
 }
-func (f *fakes) List(_ context.Context, before string, limit int) ([]port.Parked, error) {
-	return f.parked(before, limit)
+func (f *fakes) List(_ context.Context, reason port.ParkReason, product, before string, limit int) ([]port.Parked, error) {
+	return f.parked(reason, product, before, limit)
 }
 
 func (f *fakes) ReplayOne(_ context.Context, id string, a port.Audit) (application.ReplayResult, error) {
@@ -215,7 +215,7 @@ func newFakes() *fakes {
 		verify: func(string) (application.Verification, error) {
 			return application.Verification{At: someTime, Holds: true, Invariants: []application.InvariantResult{{Name: "A", Title: "no oversell", Verdict: "holds"}}}, nil
 		},
-		parked: func(string, int) ([]port.Parked, error) { return nil, nil },
+		parked: func(port.ParkReason, string, string, int) ([]port.Parked, error) { return nil, nil },
 		rebuild: func(product string, _ application.LostPolicy, _ port.Audit) (application.RebuildAnswer, error) {
 			return application.RebuildAnswer{Product: product, Was: "open", State: "suspended"}, nil
 		},

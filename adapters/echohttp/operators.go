@@ -48,7 +48,7 @@ type (
 		Examine(context.Context) (application.Examination, error)
 	}
 	parkedLister interface {
-		List(ctx context.Context, before string, limit int) ([]port.Parked, error)
+		List(ctx context.Context, reason port.ParkReason, product, before string, limit int) ([]port.Parked, error)
 	}
 	metricsWriter interface {
 		Text() (kind string, body []byte, err error)

@@ -172,11 +172,33 @@ func TestListsGoPageByPage(t *testing.T) {
 	}
 }
 
+func TestParkedIsListedByReasonAndProduct(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	var asked string
+	f.parked = func(reason port.ParkReason, product, before string, limit int) ([]port.Parked, error) {
+		asked = fmt.Sprint(reason, " ", product, " ", before, " ", limit)
+		return nil, nil
+	}
+	for query, want := range map[string]string{"reason=poison": "poison   50", "productId=p:1": " p:1  50",
+		"reason=dead-letter&productId=p1&limit=2&cursor=00000000000000000000000000000001": "dead-letter p1 00000000000000000000000000000001 2"} {
+		if res := f.operate(t, "GET", "/admin/v1/parked?"+query, ""); res.StatusCode != 200 || asked != want {
+			t.Errorf("%s: %d, asked for %q", query, res.StatusCode, asked)
+		}
+	}
+	for query, parameter := range map[string]string{"reason=": "reason", "reason=none": "reason", "reason=Poison": "reason", "reason=poison&reason=conflict": "reason",
+		"productId=": "productId", "productId=a%7Cb": "productId", "productId=a&productId=b": "productId"} {
+		if p := wantProblem(t, f.operate(t, "GET", "/admin/v1/parked?"+query, ""), 400, domain.CodeInvalidRequest); len(p.Errors) != 1 || p.Errors[0].Pointer != parameter {
+			t.Errorf("%s: %+v", query, p.Errors)
+		}
+	}
+}
+
 func TestParkedShowsABoundedText(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.parked = func(_ string, limit int) ([]port.Parked, error) {
-		if limit != pageDefault {
+	f.parked = func(reason port.ParkReason, product, before string, limit int) ([]port.Parked, error) {
+		if limit != pageDefault || reason != "" || product+before != "" {
 			t.Errorf("limit %d", limit)
 		}
 		return []port.Parked{{ID: "k1", Reason: port.ParkMalformed, Detail: "no \xff JSON", Body: []byte("\xff\x00<b>" + strings.Repeat("x", 5000)),

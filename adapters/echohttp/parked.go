@@ -46,7 +46,15 @@ func (d operatorsDoor) listParked(ctx context.Context, c echo.Context, _ Identit
 	if err != nil {
 		return err
 	}
-	parked, err := d.deps.Parked.List(ctx, cursor, limit)
+	product, err := queryID(c, "productId")
+	if err != nil {
+		return err
+	}
+	reason, err := queryReason(c)
+	if err != nil {
+		return err
+	}
+	parked, err := d.deps.Parked.List(ctx, reason, product, cursor, limit)
 	if err != nil {
 		return err
 	}
@@ -55,6 +63,19 @@ func (d operatorsDoor) listParked(ctx context.Context, c echo.Context, _ Identit
 		items[i] = parkedOf(p)
 	}
 	return d.writeJSON(c, http.StatusOK, listOf(items, limit, func(p parkedBody) string { return p.ID }))
+}
+
+// queryReason reads ?reason=, empty where it is not there.
+func queryReason(c echo.Context) (port.ParkReason, error) {
+	values, there := c.QueryParams()["reason"]
+	if !there {
+		return "", nil
+	}
+	reason := port.ParkReason(values[0])
+	if len(values) != 1 || !slices.Contains(port.ParkReasons, reason) {
+		return "", badInput("query", "reason", "must be one reason that a message is parked for")
+	}
+	return reason, nil
 }
 
 const actionReplay = "replay-parked"

@@ -99,16 +99,28 @@ func parkedOf(rows []parkedRow) []port.Parked {
 }
 
 // ListParked is port.Parking's.
-func (s *Store) ListParked(ctx context.Context, before string, limit int) ([]port.Parked, error) {
+func (s *Store) ListParked(ctx context.Context, reason port.ParkReason, product, before string, limit int) ([]port.Parked, error) {
 	query, err := newestBefore(s.read(ctx), before, limit)
 	if err != nil {
 		return nil, err
 	}
 	var rows []parkedRow
-	if err := query.Where("replayed_at IS NULL").Find(&rows).Error; err != nil {
+	if err := waiting(query, reason, product).Find(&rows).Error; err != nil {
 		return nil, translate(err)
 	}
 	return parkedOf(rows), nil
+}
+
+// waiting leaves what waits, of a reason and a product; empty is any.
+func waiting(query *gorm.DB, reason port.ParkReason, product string) *gorm.DB {
+	query = query.Where("replayed_at IS NULL")
+	if reason != "" {
+		query = query.Where("reason = ?", string(reason))
+	}
+	if product != "" {
+		query = query.Where("product_id = ?", product)
+	}
+	return query
 }
 
 // newestBefore pages backwards by id.
@@ -126,19 +138,13 @@ func newestBefore(db *gorm.DB, before string, limit int) (*gorm.DB, error) {
 
 // FindParked is port.Parking's.
 func (s *Store) FindParked(ctx context.Context, reason port.ParkReason, product, after string, limit int) ([]port.Parked, error) {
-	query := s.read(ctx).Where("replayed_at IS NULL").Order("id").Limit(pageOf(limit))
+	query := waiting(s.read(ctx), reason, product).Order("id").Limit(pageOf(limit))
 	if after != "" {
 		id, err := parseID(after)
 		if err != nil {
 			return nil, err
 		}
 		query = query.Where("id > ?", id)
-	}
-	if reason != "" {
-		query = query.Where("reason = ?", string(reason))
-	}
-	if product != "" {
-		query = query.Where("product_id = ?", product)
 	}
 	var rows []parkedRow
 	err := query.Find(&rows).Error

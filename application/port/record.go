@@ -48,8 +48,9 @@ type Parking interface {
 	// Park stores messages; a repeat of the same origin, reason and body stores nothing new.
 	Park(ctx context.Context, messages []Parked) error
 
-	// ListParked gives at most limit waiting messages with an id below before (empty: the newest), newest first.
-	ListParked(ctx context.Context, before string, limit int) ([]Parked, error)
+	// ListParked gives at most limit waiting messages with an id below before (empty: the newest), newest first, of
+	// that reason and that product; empty is any.
+	ListParked(ctx context.Context, reason ParkReason, product, before string, limit int) ([]Parked, error)
 
 	// FindParked gives at most limit waiting messages with an id above after, oldest first, of that
 	// reason and that product; empty is any.

@@ -8,7 +8,9 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -188,7 +190,7 @@ func TestSelectionAndPauseEndWithTheActionTheyWereFor(t *testing.T) {
 	s.on("GET parked", func(asked) (int, any) { return 200, items(parkedItem(1), parkedItem(2)) })
 	s.on("POST parked/replay", func(a asked) (int, any) { return 200, replayed(a.body["ids"].([]any)) })
 	b := s.play(t, "all")
-	b.click("#parked-list input[type=checkbox]")
+	b.click("#parked-list tbody input[type=checkbox]")
 	b.click("#hold")
 	b.says("#link", "paused")
 	b.press("#parked", "Replay 1 chosen…")
@@ -200,6 +202,81 @@ func TestSelectionAndPauseEndWithTheActionTheyWereFor(t *testing.T) {
 	b.wait("the picture moves again", "document.querySelector('#hold').getAttribute('aria-pressed') === 'false'")
 	if sent := s.called(); len(sent) != 1 || fmt.Sprint(sent[0].body) != "map[ids:[m001] why:the row fits now]" {
 		t.Errorf("sent %v", sent)
+	}
+}
+
+// filterParked narrows the list of parked messages.
+func (b *tab) filterParked(reason, product string) {
+	b.t.Helper()
+	eval[string](b, "document.querySelector('#parked-filter [name=reason]').value = "+quoted(reason))
+	if product == "" {
+		eval[string](b, "document.querySelector('#parked-filter [name=productId]').value = ''")
+	} else {
+		b.fill("#parked-filter", "productId", product)
+	}
+	b.press("#parked-filter", "Filter")
+}
+
+func TestParkedMessagesAreFilteredByReasonAndProductAndReplayedByWhatMatches(t *testing.T) {
+	t.Parallel()
+	s := onStage(t)
+	s.show(func(v *application.Overview) { v.Pipeline.Parked = new(int64(4)) })
+	var mu sync.Mutex
+	var queries []string
+	s.on("GET parked", func(a asked) (int, any) {
+		mu.Lock()
+		queries = append(queries, a.query.Encode())
+		mu.Unlock()
+		reason, product := a.query.Get("reason"), a.query.Get("productId")
+		list := []any{}
+		for n := range 4 {
+			item := parkedItem(n).(map[string]any)
+			item["reason"], item["productId"] = []string{"poison", "conflict"}[n%2], []string{"phone", "<b>tv</b>"}[n/2]
+			if (reason == "" || reason == item["reason"]) && (product == "" || product == item["productId"]) {
+				list = append(list, item)
+			}
+		}
+		return 200, items(list...)
+	})
+	s.on("POST parked/replay", func(asked) (int, any) { return 200, replayed([]any{"m002"}) })
+	b := s.play(t, "all")
+	rows := func(n int) {
+		b.t.Helper()
+		b.wait(fmt.Sprint(n, " rows"), fmt.Sprintf("document.querySelectorAll('#parked-list tbody tr').length === %d", n))
+	}
+	rows(4)
+	b.click("#parked-list thead input")
+	b.says("#parked-list", "Replay 4 chosen…")
+	b.click("#parked-list tbody input")
+	b.says("#parked-list", "Replay 3 chosen…")
+	if !eval[bool](b, "document.querySelector('#parked-list thead input').indeterminate") {
+		t.Error("all are marked as chosen, and one is not")
+	}
+	b.filterParked("poison", "")
+	rows(2)
+	b.says("#parked-list", "Replay 0 chosen…") // what is no longer shown is no longer chosen
+	b.filterParked("poison", "<b>tv</b>")
+	rows(1)
+	b.accessible("filtered")
+	b.press("#parked", "Replay all that match…")
+	b.says("#ask", "Tries again all that are parked for poison of <b>tv</b>, shown or not, of 4 parked")
+	b.fill("#ask", "why", "mended")
+	b.press("#ask", "Replay")
+	b.says("#ask", "1 replayed, 0 left as they were.")
+	b.press("#ask", "Close")
+	b.filterParked("malformed", "nobody")
+	b.says("#parked-list", "Nothing is parked for malformed of nobody.")
+	b.filterParked("", "")
+	rows(4)
+	b.size(390, 844)
+	b.accessible("filter-narrow")
+	if sent := s.called(); len(sent) != 1 || fmt.Sprint(sent[0].body) != "map[productId:<b>tv</b> reason:poison why:mended]" {
+		t.Errorf("sent %v", sent)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if last := queries[len(queries)-1]; last != "limit=50" || !slices.Contains(queries, "limit=50&productId=nobody&reason=malformed") {
+		t.Errorf("asked %v", queries)
 	}
 }
 
@@ -232,6 +309,10 @@ func TestAllThatMatchIsNotWhatIsOnTheScreen(t *testing.T) {
 	})
 	b := s.play(t, "all")
 	b.says("#parked-list", "The newest 50 are shown; “all that match” means all, shown or not.")
+	if !eval[bool](b, "[...document.querySelectorAll('#parked button')].find((x) => x.innerText === 'Replay all that match…').disabled") {
+		t.Error("everything matches without a filter")
+	}
+	b.filterParked("poison", "")
 	b.press("#parked", "Replay all that match…")
 	b.says("#ask", "Tries again all that are parked for poison, shown or not, of 120 parked")
 	b.fill("#ask", "why", "mended")

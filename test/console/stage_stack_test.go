@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -22,9 +23,10 @@ import (
 
 // asked is a call of the page to the operators' API.
 type asked struct {
-	what string // method and path below the API's
-	key  string // of idempotency
-	body map[string]any
+	what  string // method and path below the API's
+	key   string // of idempotency
+	query url.Values
+	body  map[string]any
 }
 
 // stage is the real page and hub with numbers and answers that a test makes up.
@@ -141,7 +143,7 @@ func (s *stage) api(w http.ResponseWriter, r *http.Request) {
 		s.tell(w, err)
 		return
 	}
-	call := asked{what: r.Method + " " + strings.TrimPrefix(r.URL.Path, console.APIPath+"/"), key: r.Header.Get("Idempotency-Key")}
+	call := asked{what: r.Method + " " + strings.TrimPrefix(r.URL.Path, console.APIPath+"/"), key: r.Header.Get("Idempotency-Key"), query: r.URL.Query()}
 	if text, _ := io.ReadAll(r.Body); len(text) > 0 {
 		_ = json.Unmarshal(text, &call.body)
 	}

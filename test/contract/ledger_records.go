@@ -17,7 +17,7 @@ var recordCases = []ledgerTest{
 	{"the record of a failure does not fail", parkOversized},
 	{"parked plain messages come back when their product is open", parkReplayable},
 	{"parked messages are listed newest first, a page at a time", parkPages},
-	{"parked messages are found by reason and product, oldest first", parkFinds},
+	{"parked messages are found by reason and product, oldest first, and listed, newest first", parkFinds},
 	{"parked messages are read by id", parkReads},
 	{"an audit row of any size is kept", auditAny},
 	{"reports are stored, replaced and listed", reports},
@@ -42,7 +42,7 @@ func parkOnce(c *ledgerCase) {
 	n, err := c.CountParked(c.ctx())
 	c.ok(err, "count")
 	wantEqual(c, n, 2, "parked")
-	list, err := c.ListParked(c.ctx(), "", 10)
+	list, err := c.ListParked(c.ctx(), "", "", "", 10)
 	c.ok(err, "list")
 	i := slices.IndexFunc(list, func(p port.Parked) bool { return p.ID == message.ID })
 	wantEqual(c, i >= 0, true, "the first is listed")
@@ -61,7 +61,7 @@ func parkOversized(c *ledgerCase) {
 	empty := c.parked(port.ParkMalformed, "", "", 2)
 	empty.Body, empty.ParkedAt = nil, time.Time{}
 	c.ok(c.Park(c.ctx(), []port.Parked{message, empty}), "park")
-	list, err := c.ListParked(c.ctx(), "", 10)
+	list, err := c.ListParked(c.ctx(), "", "", "", 10)
 	c.ok(err, "list")
 	wantEqual(c, len(list), 2, "parked")
 	for _, p := range list {
@@ -98,7 +98,7 @@ func parkPages(c *ledgerCase) {
 	var seen []string
 	before := ""
 	for {
-		page, err := c.ListParked(c.ctx(), before, 4)
+		page, err := c.ListParked(c.ctx(), "", "", before, 4)
 		c.ok(err, "list")
 		if len(page) == 0 {
 			break
@@ -113,7 +113,7 @@ func parkPages(c *ledgerCase) {
 		wantEqual(c, id, messages[i].ID, "in order")
 	}
 	wantEqual(c, len(seen), 9, "all of them")
-	_, err := c.ListParked(c.ctx(), "no id", 4)
+	_, err := c.ListParked(c.ctx(), "", "", "no id", 4)
 	wantEqual(c, domain.CodeOf(err), domain.CodeInvalidRequest, "an id that cannot be")
 }
 
@@ -136,6 +136,22 @@ func parkFinds(c *ledgerCase) {
 	find(port.ParkPoison, "p", "", 10, a)
 	find("", "", a.ID, 1, b)
 	find("", "", d.ID, 10)
+	list := func(reason port.ParkReason, product, before string, limit int, want ...port.Parked) {
+		listed, err := c.ListParked(c.ctx(), reason, product, before, limit)
+		c.ok(err, "list")
+		wantEqual(c, len(listed), len(want), "listed")
+		for i := range want {
+			wantEqual(c, listed[i].ID, want[i].ID, "newest first")
+		}
+	}
+	list("", "", "", 10, d, b, a)
+	list(port.ParkPoison, "", "", 10, b, a)
+	list("", "p", "", 10, d, a)
+	list(port.ParkPoison, "p", "", 10, a)
+	list("", "p", d.ID, 10, a)
+	list("", "p", "", 1, d)
+	list(port.ParkMalformed, "", "", 10)
+	list("", "nowhere", "", 10)
 	_, err := c.FindParked(c.ctx(), "", "", "no id", 4)
 	wantEqual(c, domain.CodeOf(err), domain.CodeInvalidRequest, "an id that cannot be")
 }

@@ -30,7 +30,8 @@ func TestAnUnknownProductsOrdersAreReplayedOnceItIsOnSale(t *testing.T) {
 	s.Publish(bodies...)
 	ids := waitParked(t, s, wanted)
 	matching := "parked replay --yes --reason unknown-product --product " + product
-	expect(t, s, command{0, "unknown-product", "parked list"}, command{1, "0 replayed, 5 left", matching})
+	expect(t, s, command{0, "unknown-product", "parked list"}, command{0, "0 listed", "parked list --reason poison"}, command{0, "unknown-product", "parked list --product " + product},
+		command{0, "0 listed", "parked list --product nobody-knows"}, command{2, "no reason that", "parked list --reason because"}, command{1, "0 replayed, 5 left", matching})
 	s.OpenSale(product, total, 0)
 	a := s.Admin(http.MethodPost, "/admin/v1/parked/"+ids[0]+"/replay", map[string]string{"why": "on sale now"})
 	if a.Status != http.StatusOK || a.Text("outcome") != string(application.ReplayDone) {

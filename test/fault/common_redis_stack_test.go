@@ -171,7 +171,7 @@ func parked(t *testing.T, s *shop.Shop, product string, bodies ...string) {
 	store := s.Store()
 	s.Publish(raw...)
 	shop.Eventually(t, time.Minute, "every message is parked", func() (bool, string) {
-		all, err := store.ListParked(context.Background(), "", 1000)
+		all, err := store.ListParked(context.Background(), "", "", "", 1000)
 		if err != nil {
 			return false, err.Error()
 		}

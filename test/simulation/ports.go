@@ -246,8 +246,8 @@ func (d desk) Park(ctx context.Context, messages []port.Parked) error {
 }
 
 // ListParked implements port.Parking.
-func (d desk) ListParked(ctx context.Context, before string, limit int) ([]port.Parked, error) {
-	return d.w.ledger.ListParked(ctx, before, limit)
+func (d desk) ListParked(ctx context.Context, reason port.ParkReason, product, before string, limit int) ([]port.Parked, error) {
+	return d.w.ledger.ListParked(ctx, reason, product, before, limit)
 }
 
 // FindParked implements port.Parking.

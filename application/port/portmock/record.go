@@ -68,18 +68,18 @@ func (mr *MockParkingMockRecorder) FindParked(ctx, reason, product, after, limit
 }
 
 // ListParked mocks base method.
-func (m *MockParking) ListParked(ctx context.Context, before string, limit int) ([]port.Parked, error) {
+func (m *MockParking) ListParked(ctx context.Context, reason port.ParkReason, product, before string, limit int) ([]port.Parked, error) {
 	m.ctrl.T.Helper()
-	ret := m.ctrl.Call(m, "ListParked", ctx, before, limit)
+	ret := m.ctrl.Call(m, "ListParked", ctx, reason, product, before, limit)
 	ret0, _ := ret[0].([]port.Parked)
 	ret1, _ := ret[1].(error)
 	return ret0, ret1
 }
 
 // ListParked indicates an expected call of ListParked.
-func (mr *MockParkingMockRecorder) ListParked(ctx, before, limit interface{}) *gomock.Call {
+func (mr *MockParkingMockRecorder) ListParked(ctx, reason, product, before, limit interface{}) *gomock.Call {
 	mr.mock.ctrl.T.Helper()
-	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "ListParked", reflect.TypeOf((*MockParking)(nil).ListParked), ctx, before, limit)
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "ListParked", reflect.TypeOf((*MockParking)(nil).ListParked), ctx, reason, product, before, limit)
 }
 
 // MarkReplayed mocks base method.

@@ -70,11 +70,13 @@ func (l *Ledger) Park(ctx context.Context, messages []port.Parked) error {
 }
 
 // ListParked implements port.Parking.
-func (l *Ledger) ListParked(ctx context.Context, before string, limit int) ([]port.Parked, error) {
+func (l *Ledger) ListParked(ctx context.Context, reason port.ParkReason, product, before string, limit int) ([]port.Parked, error) {
 	if before != "" && len(before) != 32 {
 		return nil, domain.NewError(domain.CodeInvalidRequest, "no id", nil)
 	}
-	list, err := l.waiting(ctx, func(p port.Parked) bool { return before == "" || p.ID < before })
+	list, err := l.waiting(ctx, func(p port.Parked) bool {
+		return (before == "" || p.ID < before) && (reason == "" || p.Reason == reason) && (product == "" || p.Product == product)
+	})
 	slices.Reverse(list)
 	return list[:min(len(list), limit)], err
 }

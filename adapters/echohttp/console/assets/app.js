@@ -962,49 +962,75 @@ async function loadReports() {
 
 /* ---- parked messages ---- */
 
-const parked = { count: undefined, chosen: new Set(), items: [] };
+const parked = { count: undefined, chosen: new Set(), items: [], filter: {}, asked: 0 };
+const parkReasons = ['malformed', 'unknown-product', 'unknown-kind', 'not-open', 'conflict', 'poison', 'dead-letter', 'discarded-half'];
 
 function noteParked(count) {
   if (count === parked.count) return;
   parked.count = count;
   put($('parked-note'), !known(count) ? '? waiting' : count === 0 ? 'none waits' : `${num(count)} waiting`);
+  $('parked-filter').hidden = !count && !filtered();
   if (known(count)) loadParked();
   else $('parked-list').replaceChildren(note('warn', 'What is parked cannot be read now.'));
 }
 
+const filtered = () => Object.keys(parked.filter).length > 0;
+const filterWords = (filter) => [filter.reason && `for ${filter.reason}`, filter.productId && `of ${filter.productId}`].filter(Boolean).join(' ');
+
+function filterParked(event) {
+  event.preventDefault();
+  const { reason: why, productId } = $('parked-filter').elements;
+  parked.filter = Object.fromEntries(Object.entries({ reason: why.value, productId: productId.value.trim() }).filter(([, v]) => v));
+  return loadParked();
+}
+
 async function loadParked() {
   const place = $('parked-list');
+  const { filter } = parked;
+  const turn = ++parked.asked;
   try {
-    const { items, next } = await call({ path: 'parked?limit=50' });
-    if (!known(parked.count)) return; // it is from before that
+    const { items, next } = await call({ path: `parked?${new URLSearchParams({ limit: 50, ...filter })}` });
+    if (!known(parked.count) || turn !== parked.asked) return; // it is from before that
     parked.items = items;
     parked.chosen.clear();
-    drawParked(next !== null);
+    drawParked(filter, next !== null);
   } catch (fault) {
-    place.replaceChildren(note('bad', fault.message));
+    if (turn === parked.asked) place.replaceChildren(note('bad', fault.message));
   }
 }
 
-function drawParked(more) {
+function drawParked(filter, more) {
   const place = $('parked-list');
-  if (!parked.items.length) return place.replaceChildren(el('p', { class: 'words' }, 'Nothing is parked: every message could be applied.'));
+  const narrowed = filtered();
+  if (!parked.items.length) return place.replaceChildren(el('p', { class: 'words' }, narrowed ? `Nothing is parked ${filterWords(filter)}.` : 'Nothing is parked: every message could be applied.'));
   const can = page.repair === 'true';
-  const chosen = el('button', { disabled: true, onclick: () => askReplay({ ids: [...parked.chosen] }, many(parked.chosen.size, 'chosen message')) });
-  const refresh = () => { put(chosen, `Replay ${num(parked.chosen.size)} chosen…`); chosen.disabled = !parked.chosen.size; };
-  const row = (p) => el('tr', {},
-    can ? el('td', {}, el('input', { type: 'checkbox', 'aria-label': `Choose ${p.id}`, onchange: (e) => { parked.chosen[e.target.checked ? 'add' : 'delete'](p.id); refresh(); } })) : null,
-    el('td', {}, when(p.parkedAt)), el('td', {}, p.reason), el('td', {}, p.productId || '–'),
+  const chosen = el('button', { onclick: () => askReplay({ ids: [...parked.chosen] }, many(parked.chosen.size, 'chosen message')) });
+  const boxes = parked.items.map((p) => el('input', { type: 'checkbox', 'aria-label': `Choose ${p.id}`, onchange: (e) => { parked.chosen[e.target.checked ? 'add' : 'delete'](p.id); refresh(); } }));
+  const all = el('input', { type: 'checkbox', 'aria-label': 'Choose all that are shown', title: 'Choose all that are shown', onchange: () => chooseAll(all.checked) });
+  const chooseAll = (on) => {
+    boxes.forEach((box, i) => {
+      box.checked = on;
+      parked.chosen[on ? 'add' : 'delete'](parked.items[i].id);
+    });
+    refresh();
+  };
+  const refresh = () => {
+    put(chosen, `Replay ${num(parked.chosen.size)} chosen…`);
+    chosen.disabled = !parked.chosen.size;
+    all.checked = parked.chosen.size === boxes.length;
+    all.indeterminate = parked.chosen.size > 0 && !all.checked;
+  };
+  const row = (p, i) => el('tr', {}, can ? el('td', {}, boxes[i]) : null,
+    el('td', {}, when(p.parkedAt)), el('td', {}, p.reason), el('td', { class: 'word' }, p.productId || '–'),
     el('td', { class: 'wrap' }, p.detail, el('details', {}, el('summary', {}, `${num(p.bodyBytes)} bytes, delivered ${num(p.origin.deliveries + 1)}×`), el('pre', { tabindex: '0' }, el('code', {}, p.body)))));
   const parts = [];
   if (can) {
-    const reasons = [...new Set(parked.items.map((p) => p.reason))];
-    const pick = el('select', { 'aria-label': 'Reason' }, reasons.map((r) => el('option', { value: r }, r)));
-    const match = el('button', { onclick: () => askReplay({ reason: pick.value }, `all that are parked for ${pick.value}, shown or not`) }, 'Replay all that match…');
-    parts.push(el('div', { class: 'bar' }, chosen, el('span', { class: 'words' }, 'or of reason'), pick, match));
+    const match = el('button', { disabled: !narrowed, onclick: () => askReplay(filter, `all that are parked ${filterWords(filter)}, shown or not`) }, 'Replay all that match…');
+    parts.push(el('div', { class: 'bar' }, chosen, match, narrowed ? null : el('span', { class: 'words' }, 'A filter first says what is to match.')));
     refresh();
   }
-  parts.push(table('Parked messages, newest first', [...(can ? ['Choose'] : []), 'Parked', 'Reason', 'Product', 'Why'], parked.items.map(row)));
-  if (more) parts.push(el('p', { class: 'words' }, `The newest ${num(parked.items.length)} are shown; “all that match” means all, shown or not.`));
+  parts.push(table(narrowed ? `Messages parked ${filterWords(filter)}, newest first` : 'Parked messages, newest first', [...(can ? [all] : []), 'Parked', 'Reason', 'Product', 'Why'], parked.items.map(row)));
+  if (more) parts.push(el('p', { class: 'words' }, `The newest ${num(parked.items.length)}${narrowed ? ' that match' : ''} are shown; “all that match” means all, shown or not.`));
   place.replaceChildren(...parts);
 }
 
@@ -1146,6 +1172,8 @@ function startConsole() {
   $('trace-form').onsubmit = trace;
   $('search').onsubmit = search;
   $('parked-again').onclick = loadParked;
+  $('parked-filter').onsubmit = filterParked;
+  $('parked-filter').elements.reason.append(...parkReasons.map((r) => el('option', { value: r }, r)));
   if ($('dry-run')) $('dry-run').onclick = dryRun;
   if ($('open-sale')) $('open-sale').onclick = askOpenSale;
   if ($('buy')) {
