@@ -26,5 +26,15 @@
 // Assets are embedded, and no build makes them: one style sheet, one module, and uPlot as its authors ship it. Nothing is
 // asked of any other host; the policy of the page forbids it, and that text becomes markup.
 //
-// The page works without script as a table that loads itself again.
+// In the embedded demo, and nowhere else, the page also buys: see package echohttp. No token is made for it.
+//
+// A parked message has no button that discards it. It may be a purchase that somebody was promised, and perhaps the only copy that
+// says so: it stays as evidence until a replay has finished it, and then too, with the time of that. One that never can be
+// applied costs a row and a number that an operator knows. When old rows go is for the database's housekeeping, by those who
+// answer for its data, not for a click beside "replay".
+//
+// Without script the page signs in and out by forms, and loads itself again every five seconds: the pipeline's counts and the
+// answers since the start, and the table of products with both sides and whether they agree, "?" where something could not be
+// read. Rates are "?" there. Charts, the sums of the headline, what was accepted last, search, trace and every action need the script,
+// and are not shown; the API and the commands do without.
 package console
