@@ -81,8 +81,8 @@ func (s *ChangeStock) explain(ctx context.Context, product string, views []Chang
 	if err != nil {
 		return err
 	}
-	for i, a := range audits {
-		views[i].Actor, views[i].Reason = a.Actor, a.Reason
+	for i := range views {
+		views[i].Actor, views[i].Reason = audits[i].Actor, audits[i].Reason
 	}
 	return nil
 }
