@@ -969,9 +969,12 @@ function noteParked(count) {
   if (count === parked.count) return;
   parked.count = count;
   put($('parked-note'), !known(count) ? '? waiting' : count === 0 ? 'none waits' : `${num(count)} waiting`);
-  $('parked-filter').hidden = !count && !filtered();
   if (known(count)) loadParked();
-  else $('parked-list').replaceChildren(note('warn', 'What is parked cannot be read now.'));
+  else {
+    parked.asked++; // an answer that is still on its way is from before that
+    $('parked-filter').hidden = true;
+    $('parked-list').replaceChildren(note('warn', 'What is parked cannot be read now.'));
+  }
 }
 
 const filtered = () => Object.keys(parked.filter).length > 0;
@@ -988,9 +991,10 @@ async function loadParked() {
   const place = $('parked-list');
   const { filter } = parked;
   const turn = ++parked.asked;
+  $('parked-filter').hidden = !parked.count && !filtered();
   try {
     const { items, next } = await call({ path: `parked?${new URLSearchParams({ limit: 50, ...filter })}` });
-    if (!known(parked.count) || turn !== parked.asked) return; // it is from before that
+    if (turn !== parked.asked) return; // another filter, or nothing can be read any more
     parked.items = items;
     parked.chosen.clear();
     drawParked(filter, next !== null);
